@@ -112,17 +112,17 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	programs := web.Config{Token: c.Token, Count: tokens.NewMetrics(s.Registry), Topic: s.Topic(), Registerer: s.Registry}
+	programs := web.Config{Token: c.Token, Count: tokens.NewMetrics(s.Registry), Registerer: s.Registry}
 	cfg := gateway.Config{Client: gateway.NATS(client), Tokens: file, Registerer: s.Registry, Log: log}
 	var self *selflabel.Service
 	if c.writes() {
-		producer, err := c.producer(s, log)
+		events, err := c.events(s, log)
 		if err != nil {
 			return err
 		}
-		teacher := doors.Teacher{Producer: producer, Topic: s.Topic()}
+		teacher := doors.Teacher{Events: events}
 		if c.AllowLearn {
-			cfg.Teacher, programs.Publisher = teacher, producer
+			cfg.Teacher, programs.Events = teacher, events
 		}
 		waiting, err := c.Flags.Connect(conn, c.NATSAccess, log)
 		if err != nil {
@@ -152,18 +152,13 @@ func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
 	return s.Run(ctx, services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready, Handlers: handlers}, opened.Run)
 }
 
-// producer returns what writes labels.
-func (c *gatewayCommand) producer(s *services.Set, log *slog.Logger) (*kafka.Producer, error) {
+// events returns the log that takes labels.
+func (c *gatewayCommand) events(s *services.Set, log *slog.Logger) (*kafka.Log, error) {
 	cfg, err := c.Kafka.Config("hamlet-gateway", log)
 	if err != nil {
 		return nil, err
 	}
-	producer, err := kafka.NewProducer(cfg)
-	if err != nil {
-		return nil, err
-	}
-	s.OnClose(func() { producer.Close() })
-	return producer, nil
+	return s.OpenLog(cfg, s.Topic())
 }
 
 // connect returns a connection to the scoring service. It does not wait for the server:

@@ -15,6 +15,7 @@ import (
 	"hamlet/cmd/internal/console"
 	"hamlet/cmd/internal/console/access"
 	"hamlet/cmd/internal/console/page"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/gateway"
 	"hamlet/cmd/internal/gateway/doors"
 	"hamlet/cmd/internal/gateway/web"
@@ -27,7 +28,7 @@ import (
 	"hamlet/cmd/internal/source"
 	"hamlet/cmd/internal/tokens"
 	"hamlet/cmd/internal/up"
-	"hamlet/stream/kafka"
+	"hamlet/stream"
 	"hamlet/stream/nats"
 )
 
@@ -149,12 +150,16 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 			err = failed // whatever else went wrong is a consequence
 		}
 	}()
-	kafkaConfig, producer, err := s.OpenKafka(ctx, c.Kafka, c.Topic)
+	kafkaConfig, err := s.OpenKafka(ctx, c.Kafka, c.Topic)
+	if err != nil {
+		return err
+	}
+	events, err := s.OpenLog(kafkaConfig, s.Topic())
 	if err != nil {
 		return err
 	}
 	if src.synthetic {
-		if err := ingest.CheckSynthetic(ctx, kafkaConfig, s.Topic()); err != nil {
+		if err := ingest.CheckSynthetic(ctx, follow.Topic(events, kafkaConfig)); err != nil {
 			return fmt.Errorf("--demo: %w", err)
 		}
 	} else if src.open == nil {
@@ -179,7 +184,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 
 	rejections := &report.Rejections{W: stdio.Err}
-	learning, err := s.LearnerConfig(ctx, c.Learner, c.Topic, kafkaConfig, producer)
+	learning, err := s.LearnerConfig(ctx, c.Learner, c.Topic, kafkaConfig)
 	if err != nil {
 		return err
 	}
@@ -208,11 +213,11 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	opened, err := c.doors(s, producer, conn, log, stdio.Err)
+	opened, err := c.doors(s, events, conn, log, stdio.Err)
 	if err != nil {
 		return err
 	}
-	serve, err := c.http(s, opened, producer, log, stdio.Err)
+	serve, err := c.http(s, opened, events, log, stdio.Err)
 	if err != nil {
 		return err
 	}
@@ -230,7 +235,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	return up.Run(ctx, up.Config{
-		Kafka: kafkaConfig, Topic: s.Topic(), Producer: producer, Store: store, From: c.From, Once: c.Once, Log: log,
+		Events: follow.Topic(events, kafkaConfig), Topic: s.Topic(), Store: store, From: c.From, Once: c.Once, Log: log,
 		Notify:   s.Notify,
 		Learner:  learning,
 		Answered: seen,
@@ -241,7 +246,7 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		Doors:    open,
 		Console:  pages,
 		Open:     src.open,
-		Ingest:   ingest.Config{Rate: c.Rate, Once: src.once, Synthetic: src.synthetic, Rejected: rejections.Add, Log: log},
+		Ingest:   ingest.Config{Events: events, Rate: c.Rate, Once: src.once, Synthetic: src.synthetic, Rejected: rejections.Add, Log: log},
 		Progress: up.NewProgress(stdio.Err, src.total()),
 		Done: func(r *report.Result) error {
 			rejections.Close()
@@ -317,7 +322,7 @@ func (c *upCommand) finish(r *report.Result, streamed bool, stdio cli.IO) error 
 }
 
 // doors opens the doors that flags ask for, and the HTTP door; nil if there are none.
-func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsgo.Conn, log *slog.Logger, w io.Writer) (*doors.Doors, error) {
+func (c *upCommand) doors(s *services.Set, events stream.Appender, conn *natsgo.Conn, log *slog.Logger, w io.Writer) (*doors.Doors, error) {
 	if !c.Doors.Any() && c.HTTP == "" {
 		return nil, nil
 	}
@@ -330,7 +335,7 @@ func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsg
 		return nil, err
 	}
 	cfg := gateway.Config{Client: gateway.NATS(client), Tokens: file, Registerer: s.Registry, Log: log}
-	teacher := doors.Teacher{Producer: producer, Topic: s.Topic()}
+	teacher := doors.Teacher{Events: events}
 	if c.Doors.AllowLearn {
 		cfg.Teacher = teacher
 	}
@@ -356,24 +361,24 @@ func (c *upCommand) doors(s *services.Set, producer *kafka.Producer, conn *natsg
 
 // httpDoor returns the handlers of the HTTP door. At an address that others reach it is
 // open only to those with a token.
-func (c *upCommand) httpDoor(s *services.Set, opened *doors.Doors, producer *kafka.Producer, log *slog.Logger) (map[string]http.Handler, error) {
+func (c *upCommand) httpDoor(s *services.Set, opened *doors.Doors, events stream.Appender, log *slog.Logger) (map[string]http.Handler, error) {
 	g := opened.Gateway()
 	if err := c.CheckDoor(c.HTTP, c.Token != "" || g.HasTokens()); err != nil {
 		log.Info("--http serves metrics only", "http", c.HTTP, "reason", err)
 		return nil, nil
 	}
-	cfg := web.Config{Door: g.Door(web.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry), Topic: s.Topic(), Registerer: s.Registry}
+	cfg := web.Config{Door: g.Door(web.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry), Registerer: s.Registry}
 	if c.Token != "" || c.Tokens != "" || c.Doors.AllowLearn {
-		cfg.Publisher = producer
+		cfg.Events = events
 	}
 	return web.Handlers(cfg)
 }
 
 // http returns what serves HTTP, or nil without --http.
-func (c *upCommand) http(s *services.Set, opened *doors.Doors, producer *kafka.Producer, log *slog.Logger, w io.Writer) (_ func(context.Context, func() error) error, err error) {
+func (c *upCommand) http(s *services.Set, opened *doors.Doors, events stream.Appender, log *slog.Logger, w io.Writer) (_ func(context.Context, func() error) error, err error) {
 	h := services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics}
 	if c.HTTP != "" {
-		if h.Handlers, err = c.httpDoor(s, opened, producer, log); err != nil {
+		if h.Handlers, err = c.httpDoor(s, opened, events, log); err != nil {
 			return nil, err
 		}
 	}

@@ -82,6 +82,9 @@ func newLog(cfg Config, topic string, partition int) *Log {
 	return l
 }
 
+// Name returns what errors and logs call it.
+func (l *Log) Name() string { return "topic " + l.topic }
+
 // Close ends the calls in progress, those of Append with ErrClosed, and closes all connections.
 func (l *Log) Close() error {
 	l.mu.Lock()

@@ -74,12 +74,12 @@ const teachTime = 15 * time.Second
 func (t teacher) Publish(ctx context.Context, events ...stream.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, teachTime)
 	defer cancel()
-	producer, err := kafka.NewProducer(t.cfg)
+	log, err := kafka.NewLog(t.cfg, t.topic)
 	if err != nil {
 		return err
 	}
-	defer producer.Close()
-	return doors.Teacher{Producer: producer, Topic: t.topic}.Publish(ctx, events...)
+	defer log.Close()
+	return doors.Teacher{Events: log}.Publish(ctx, events...)
 }
 
 // logBounds returns what asks Kafka where the log begins and ends; nil without brokers. It logs

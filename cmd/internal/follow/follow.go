@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/kafka"
 )
 
 var (
@@ -129,6 +130,11 @@ type Config struct {
 
 	MaxOutage time.Duration // how long the log may fail without a success in between; 0: for ever
 	Logger    *slog.Logger  // nil: silent
+}
+
+// Topic returns the Config of a topic at brokers, with their patience and their logger.
+func Topic(log *kafka.Log, brokers kafka.Config) Config {
+	return Config{Log: log, Name: log.Name(), MaxOutage: brokers.MaxOutage, Logger: brokers.Log}
 }
 
 func (cfg Config) withDefaults() (Config, error) {

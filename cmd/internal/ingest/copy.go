@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/tokens"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -15,15 +16,15 @@ import (
 
 // A CopyConfig describes a topic whose events are copied into a model's.
 type CopyConfig struct {
-	Kafka     kafka.Config
-	From      string // the topic that one principal writes
-	Group     string // of consumers, whose committed offsets say where to go on
-	Publisher Publisher
-	Topic     string                    // of the model's events
-	Source    string                    // of the copies, whatever the records say
-	Tenants   []string                  // that records may name; one alone is that of records without one. tokens.All: every one
-	Copied    func(letters, events int) // called after each acknowledged batch, by several goroutines; may be nil
-	Log       *slog.Logger
+	Kafka   kafka.Config
+	From    string                    // the topic that one principal writes
+	Group   string                    // of consumers, whose committed offsets say where to go on
+	Events  stream.Appender           // the model's topic
+	Letters stream.Appender           // the topic of dead letters
+	Source  string                    // of the copies, whatever the records say
+	Tenants []string                  // that records may name; one alone is that of records without one. tokens.All: every one
+	Copied  func(letters, events int) // called after each acknowledged batch, by several goroutines; may be nil
+	Log     *slog.Logger
 }
 
 // Copy copies events until ctx ends: from the topic of a principal, whose right to write is
@@ -42,18 +43,18 @@ func Copy(ctx context.Context, cfg CopyConfig) error {
 	if err := cfg.check(); err != nil {
 		return err
 	}
-	consumer, err := kafka.NewConsumer(kafka.ConsumerConfig{
-		Config: cfg.Kafka, Topic: cfg.From, Group: cfg.Group,
-		// What the principal's retention has taken cannot be copied. The log says so.
-		AcceptGap: true, AcceptLostBeginning: true,
-		CommitEach: true,
-	})
-	if err != nil {
-		return err
-	}
-	return consumer.Run(ctx, func(ctx context.Context, partition int) (kafka.Handler, error) {
-		next, known, err := kafka.CommittedOffset(ctx, cfg.Kafka, cfg.Group, cfg.From, partition)
-		return &copier{cfg: &cfg, next: next, known: known}, err
+	return kafka.Consume(ctx, cfg.Kafka, cfg.Group, cfg.From, func(ctx context.Context, a *kafka.Assignment) error {
+		follower, err := follow.New(follow.Config{
+			Log: a.Log, Name: fmt.Sprintf("topic %s, partition %d", cfg.From, a.Partition),
+			// What the principal's retention has taken cannot be copied. The log says so.
+			AcceptGap: true, AcceptLostBeginning: true,
+			MaxOutage: cfg.Kafka.MaxOutage, Logger: cfg.Log,
+		})
+		if err != nil {
+			return err
+		}
+		c := &copier{cfg: &cfg, partition: a.Partition, next: a.Next, known: a.Known, commit: a.Commit}
+		return follower.Run(ctx, func(context.Context) (follow.Handler, error) { return c, nil })
 	})
 }
 
@@ -68,43 +69,53 @@ func (cfg *CopyConfig) check() error {
 
 // A copier copies one partition. Kafka knows where it is.
 type copier struct {
-	cfg   *CopyConfig
-	next  int64 // the offset that the group committed
-	known bool  // it committed one
-
-	warned bool // that it had not
+	cfg       *CopyConfig
+	partition int
+	next      int64 // the records below are copied
+	known     bool  // there is such an offset: the group had committed one, or this copier has copied
+	commit    func(next int64)
 }
 
 func (c *copier) Position(func(context.Context) error) (int64, bool) { return c.next, c.known }
-func (c *copier) Follows(kafka.Record) bool                          { return true } // nothing is known of it
+func (c *copier) Follows(stream.Record) bool                         { return true } // nothing is known of it
 func (c *copier) Idle(context.Context) error                         { return nil }
 func (c *copier) Close(context.Context) error                        { return nil }
 
-// Handle publishes a batch.
-func (c *copier) Handle(ctx context.Context, batch []kafka.Record) error {
-	out := make([]kafka.Record, 0, len(batch))
-	letters := 0
-	if first := &batch[0]; !c.known && !c.warned {
-		c.warned = true
-		c.cfg.Log.Warn("the consumer group has no offset here: all records are copied", "topic", c.cfg.From, "partition", first.Partition,
-			"group", c.cfg.Group, "from_offset", first.Offset, "records", max(first.HighWatermark-first.Offset, int64(len(batch))))
+// StepBack implements [follow.Handler].
+func (c *copier) StepBack(context.Context, stream.Bounds, error, func(context.Context, int64) (stream.Record, bool, error)) error {
+	return fmt.Errorf("delete the offsets of the consumer group %s, so that the topic is copied from its beginning", c.cfg.Group)
+}
+
+// Handle appends a batch.
+func (c *copier) Handle(ctx context.Context, batch []stream.Record, end int64) error {
+	var events, letters []stream.Record
+	first := batch[0].Offset
+	if !c.known {
+		c.cfg.Log.Warn("the consumer group has no offset here: all records are copied", "topic", c.cfg.From, "partition", c.partition,
+			"group", c.cfg.Group, "from_offset", first, "records", max(end-first, int64(len(batch))))
 	}
 	for i := range batch {
-		record, err := c.copy(&batch[i])
-		if err != nil {
-			letters++
-			record = letter(&batch[i], err)
+		if event, err := c.copy(&batch[i]); err != nil {
+			letters = append(letters, c.letter(&batch[i], err))
+		} else {
+			events = append(events, event)
 		}
-		out = append(out, record)
 	}
-	if letters > 0 {
-		c.cfg.Log.Warn("records became dead letters", "topic", c.cfg.From, "partition", batch[0].Partition, "from_offset", batch[0].Offset, "letters", letters)
+	if len(events) > 0 {
+		if err := c.cfg.Events.Append(ctx, events...); err != nil {
+			return fmt.Errorf("copy events: %w", err)
+		}
 	}
-	if err := c.cfg.Publisher.Publish(ctx, out...); err != nil {
-		return fmt.Errorf("copy to %s: %w", c.cfg.Topic, err)
+	if len(letters) > 0 {
+		c.cfg.Log.Warn("records became dead letters", "topic", c.cfg.From, "partition", c.partition, "from_offset", first, "letters", len(letters))
+		if err := c.cfg.Letters.Append(ctx, letters...); err != nil {
+			return fmt.Errorf("write dead letters: %w", err)
+		}
 	}
+	c.next, c.known = batch[len(batch)-1].Offset+1, true
+	c.commit(c.next)
 	if c.cfg.Copied != nil {
-		c.cfg.Copied(letters, len(batch)-letters)
+		c.cfg.Copied(len(letters), len(events))
 	}
 	return nil
 }
@@ -113,23 +124,23 @@ func (c *copier) Handle(ctx context.Context, batch []kafka.Record) error {
 const maxKey = 1 << 10
 
 // copy returns a record's event as it goes to the model.
-func (c *copier) copy(r *kafka.Record) (kafka.Record, error) {
+func (c *copier) copy(r *stream.Record) (stream.Record, error) {
 	if len(r.Key) > maxKey {
-		return kafka.Record{}, fmt.Errorf("the record's key has %d bytes, more than %d", len(r.Key), maxKey)
+		return stream.Record{}, fmt.Errorf("the record's key has %d bytes, more than %d", len(r.Key), maxKey)
 	}
 	e, err := stream.DecodeRecord(r.Headers, r.Value)
 	if err != nil {
-		return kafka.Record{}, err
+		return stream.Record{}, err
 	}
 	if e.Action == stream.Assume {
-		return kafka.Record{}, errors.New("action: only hamlet itself assumes an answer")
+		return stream.Record{}, errors.New("action: only hamlet itself assumes an answer")
 	}
 	rights := tokens.Rights{Tenants: c.cfg.Tenants}
 	if e.Tenant == stream.DefaultName {
 		e.Tenant = rights.Tenant(stream.DefaultName)
 	}
 	if !rights.OfTenant(e.Tenant) {
-		return kafka.Record{}, errors.New("tenant: this topic may not name it")
+		return stream.Record{}, errors.New("tenant: this topic may not name it")
 	}
 	e.Source, e.OwnOnly = c.cfg.Source, e.Action != stream.Learn
 	if e.Time.IsZero() {
@@ -137,13 +148,13 @@ func (c *copier) copy(r *kafka.Record) (kafka.Record, error) {
 	}
 	if e.Body.Kind == stream.Mail {
 		if e.Body.Mail, err = mail.Reduce(e.Body.Mail); err != nil {
-			return kafka.Record{}, fmt.Errorf("mail: %w", err)
+			return stream.Record{}, fmt.Errorf("mail: %w", err)
 		}
 	}
 	if err := e.Validate(); err != nil {
-		return kafka.Record{}, err
+		return stream.Record{}, err
 	}
-	out, err := Record(&e, c.cfg.Topic)
+	out, err := Record(&e)
 	if err == nil && len(r.Key) > 0 && e.Body.Kind != stream.Mail {
 		out.Key = r.Key
 	}
@@ -158,19 +169,15 @@ const (
 )
 
 // letter returns the dead letter of a record.
-func letter(r *kafka.Record, reason error) kafka.Record {
+func (c *copier) letter(r *stream.Record, reason error) stream.Record {
 	d := stream.DeadLetter{
 		Reason: strings.ReplaceAll(reason.Error(), "\n", "; "),
-		Topic:  r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Time,
-	}
-	size := len(r.Key) + len(r.Value)
-	for _, h := range r.Headers {
-		size += len(h.Key) + len(h.Value)
+		Topic:  c.cfg.From, Partition: c.partition, Offset: r.Offset, Time: r.Time,
 	}
 	key, value, headers := r.Key, r.Value, r.Headers
-	if size > maxLetter {
+	if r.Size() > maxLetter {
 		d.Truncated = len(key) + len(value)
 		key, value, headers = key[:min(len(key), maxKey)], value[:min(len(value), letterValueMax)], nil
 	}
-	return kafka.Record{Topic: stream.DeadLetterTopic, Key: key, Value: value, Headers: d.AppendHeaders(headers)}
+	return stream.Record{Key: key, Value: value, Headers: d.AppendHeaders(headers)}
 }

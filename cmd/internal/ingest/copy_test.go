@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,44 +14,32 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/embedded"
 	"hamlet/stream/kafka"
+	"hamlet/stream/logtest"
 	"hamlet/stream/mail"
 )
 
 const feed = "hamlet.feeds.desk"
 
-// all returns a topic's records, partition by partition in order.
-func all(t *testing.T, cfg kafka.Config, topic string) (records []kafka.Record) {
+// feeds starts a broker with the topic of a principal, and returns how it is reached and the
+// topic's partitions.
+func feeds(t *testing.T, partitions int) (kafka.Config, []*kafka.Log) {
 	t.Helper()
-	first, _, err := kafka.Offsets(t.Context(), cfg, topic)
+	k, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{feed}, Partitions: partitions})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for partition := range first {
-		found := map[int64]kafka.Record{}
-		_, _, err := kafka.LastRecord(t.Context(), cfg, topic, partition, 1<<40, func(r kafka.Record) bool {
-			r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
-			found[r.Offset] = r
-			return false
-		})
-		if err != nil {
+	t.Cleanup(func() { _ = k.Close() })
+	cfg := kafka.Config{Brokers: []string{k.Addr()}}
+	logs := make([]*kafka.Log, partitions)
+	for i := range logs {
+		if logs[i], err = kafka.NewPartition(cfg, feed, i); err != nil {
 			t.Fatal(err)
 		}
-		for _, offset := range slices.Sorted(maps.Keys(found)) {
-			records = append(records, found[offset])
-		}
+		t.Cleanup(func() { _ = logs[i].Close() })
 	}
-	return records
-}
-
-// feeds makes the topic of a principal, and that of dead letters.
-func feeds(t *testing.T, cfg kafka.Config, partitions int) {
-	t.Helper()
-	for name, partitions := range map[string]int{feed: partitions, stream.DeadLetterTopic: 1} {
-		if err := kafka.EnsureTopic(t.Context(), cfg, name, partitions, 0, time.Hour); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return cfg, logs
 }
 
 // copyUntil runs Copy until the letters and events that it copied are n, or it fails. A stop
@@ -84,21 +71,21 @@ func copyUntil(t *testing.T, cfg CopyConfig, n int) error {
 	}
 }
 
-// A crashing publisher writes a part of a batch and dies, once it has written its budget.
+// A crashing appender writes a part of a batch and dies, once it has written its budget.
 type crashing struct {
-	*kafka.Producer
+	stream.Appender
 
 	mu   sync.Mutex
 	left int // guarded by mu
 }
 
-func (c *crashing) Publish(ctx context.Context, records ...kafka.Record) error {
+func (c *crashing) Append(ctx context.Context, records ...stream.Record) error {
 	c.mu.Lock() // partitions are copied beside each other
 	defer c.mu.Unlock()
 	if c.left -= len(records); c.left >= 0 {
-		return c.Producer.Publish(ctx, records...)
+		return c.Appender.Append(ctx, records...)
 	}
-	if err := c.Producer.Publish(ctx, records[:len(records)/2]...); err != nil {
+	if err := c.Appender.Append(ctx, records[:len(records)/2]...); err != nil {
 		return err
 	}
 	return errCrash
@@ -107,31 +94,34 @@ func (c *crashing) Publish(ctx context.Context, records ...kafka.Record) error {
 // Kills lose nothing. What they leave twice has the same id and the same bytes, and the
 // first copies of a key's events are in order. An orderly stop leaves nothing twice.
 func TestCopyGoesOnAfterKills(t *testing.T) {
-	cfg, producer := cluster(t)
-	feeds(t, cfg, 2)
+	cfg, from := feeds(t, 2)
+	events, letters := new(logtest.Memory), new(logtest.Memory)
 	const n = 400
-	var records []kafka.Record
-	for i := range n {
-		e := stream.Event{ID: strconv.Itoa(i), Source: "trap", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}
-		value, headers, err := e.EncodeRecord()
-		if err != nil {
-			t.Fatal(err)
+	write := func(first, end int) { // a key's events are in one partition
+		t.Helper()
+		for i := first; i < end; i++ {
+			e := stream.Event{ID: strconv.Itoa(i), Source: "trap", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}
+			value, headers, err := e.EncodeRecord()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := stream.Record{Key: []byte(fmt.Sprint("k", i%5)), Value: value, Headers: headers}
+			if err := from[i%5%2].Append(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
 		}
-		records = append(records, kafka.Record{Topic: feed, Key: []byte(fmt.Sprint("k", i%5)), Value: value, Headers: headers})
 	}
-	if err := producer.Publish(t.Context(), records[:n-1]...); err != nil {
-		t.Fatal(err)
-	}
+	write(0, n-1)
 	to := CopyConfig{
-		Kafka: cfg, From: feed, Group: "g", Topic: topic, Source: "desk", Tenants: []string{"a"}, Log: slog.New(slog.DiscardHandler),
+		Kafka: cfg, From: feed, Group: "g", Letters: letters, Source: "desk", Tenants: []string{"a"}, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, budget := range []int{150, 0} {
-		to.Publisher = &crashing{Producer: producer, left: budget}
+		to.Events = &crashing{Appender: events, left: budget}
 		if err := copyUntil(t, to, n); !errors.Is(err, errCrash) {
 			t.Fatalf("a publisher that dies after %d: %v", budget, err)
 		}
 	}
-	written := len(all(t, cfg, topic))
+	written := len(read(t, events))
 	next := map[int]int64{} // what the kills left to do
 	left := n - 1
 	for partition := range 2 {
@@ -142,25 +132,23 @@ func TestCopyGoesOnAfterKills(t *testing.T) {
 		next[partition] = max(at, 0)
 		left -= int(next[partition])
 	}
-	to.Publisher = producer
+	to.Events = events
 	if err := copyUntil(t, to, left); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(all(t, cfg, topic)); got != written+left {
+	if got := len(read(t, events)); got != written+left {
 		t.Errorf("%d copies after the kills, %d of them new; want %d new, from %v on", got, got-written, left, next)
 	}
-	if err := producer.Publish(t.Context(), records[n-1]); err != nil {
-		t.Fatal(err)
-	}
+	write(n-1, n)
 	if err := copyUntil(t, to, 1); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(all(t, cfg, topic)); got != written+left+1 {
+	if got := len(read(t, events)); got != written+left+1 {
 		t.Errorf("%d copies after an orderly stop, want one more than %d", got, written+left)
 	}
 	seen := map[string][]byte{}
 	last := map[string]int{}
-	for _, r := range all(t, cfg, topic) {
+	for _, r := range read(t, events) {
 		e, err := stream.DecodeRecord(r.Headers, r.Value)
 		if err != nil {
 			t.Fatal(err)
@@ -184,18 +172,17 @@ func TestCopyGoesOnAfterKills(t *testing.T) {
 	if len(seen) != n {
 		t.Errorf("%d of %d events were copied", len(seen), n)
 	}
-	if letters := all(t, cfg, stream.DeadLetterTopic); len(letters) > 0 {
-		t.Errorf("%d dead letters", len(letters))
+	if n := len(read(t, letters)); n > 0 {
+		t.Errorf("%d dead letters", n)
 	}
 }
 
 // A group whose offset Kafka has forgotten starts at the beginning, and the log says of how many records.
 func TestCopyWarnsWhereItBeginsAnew(t *testing.T) {
-	cfg, producer := cluster(t)
-	feeds(t, cfg, 1)
+	cfg, from := feeds(t, 1)
 	var said bytes.Buffer
 	to := CopyConfig{
-		Kafka: cfg, From: feed, Topic: topic, Source: "desk", Tenants: []string{"a"}, Publisher: producer,
+		Kafka: cfg, From: feed, Source: "desk", Tenants: []string{"a"}, Events: new(logtest.Memory), Letters: new(logtest.Memory),
 		Log: slog.New(slog.NewTextHandler(&said, nil)),
 	}
 	e := stream.Event{ID: "1", Source: "desk", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}
@@ -203,14 +190,14 @@ func TestCopyWarnsWhereItBeginsAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := kafka.Record{Topic: feed, Value: value, Headers: headers}
+	record := stream.Record{Value: value, Headers: headers}
 	for i, c := range []struct {
 		group string
 		more  int // records before the copier starts
 		want  int // copies
 		warns string
 	}{{"g", 3, 3, "records=3"}, {"g", 2, 2, ""}, {"another", 1, 6, "records=6"}} {
-		if err := producer.Publish(t.Context(), slices.Repeat([]kafka.Record{record}, c.more)...); err != nil {
+		if err := from[0].Append(t.Context(), slices.Repeat([]stream.Record{record}, c.more)...); err != nil {
 			t.Fatal(err)
 		}
 		said.Reset()
@@ -228,11 +215,10 @@ func TestCopyWarnsWhereItBeginsAnew(t *testing.T) {
 // A principal gives itself no right: neither another source nor another tenant nor another's
 // events. What cannot be copied is a dead letter with its place.
 func TestCopyOfHostileRecords(t *testing.T) {
-	cfg, producer := cluster(t)
-	feeds(t, cfg, 1)
-	h := func(kv ...string) (out []kafka.Header) {
+	_, from := feeds(t, 1) // takes what is made of them: no record is too large
+	h := func(kv ...string) (out []stream.Header) {
 		for i := 0; i < len(kv); i += 2 {
-			out = append(out, kafka.Header{Key: kv[i], Value: []byte(kv[i+1])})
+			out = append(out, stream.Header{Key: kv[i], Value: []byte(kv[i+1])})
 		}
 		return out
 	}
@@ -241,7 +227,7 @@ func TestCopyOfHostileRecords(t *testing.T) {
 	identity := mail.Identity("a", &parsed)
 	for i, c := range []struct {
 		key, value string
-		headers    []kafka.Header
+		headers    []stream.Header
 		want       string // the copy, or the reason of the letter
 	}{
 		{"k", event, nil, "desk of a, own only false, key k"},
@@ -268,23 +254,27 @@ func TestCopyOfHostileRecords(t *testing.T) {
 		{"k", strings.Repeat("x", 1000<<10), nil, "event in protobuf"},
 		{"k", "x", h("big", strings.Repeat("x", 1000<<10)), "not a message"},
 	} {
-		record := kafka.Record{Topic: feed, Value: []byte(c.value), Headers: c.headers}
+		record := stream.Record{Value: []byte(c.value), Headers: c.headers}
 		if c.key != "" {
 			record.Key = []byte(c.key)
 		}
-		var out captured
+		events, letters := new(logtest.Memory), new(logtest.Memory)
 		handler := &copier{cfg: &CopyConfig{
-			From: feed, Topic: topic, Publisher: &out, Source: "desk", Tenants: []string{"a"}, Log: slog.New(slog.DiscardHandler),
-		}}
+			From: feed, Events: events, Letters: letters, Source: "desk", Tenants: []string{"a"}, Log: slog.New(slog.DiscardHandler),
+		}, commit: func(int64) {}}
 		record.Offset, record.Time = int64(i), time.Unix(1, 0)
-		if err := handler.Handle(t.Context(), []kafka.Record{record}); err != nil || len(out.records) != 1 {
-			t.Fatalf("%+v: %v, %d records", c, err, len(out.records))
+		if err := handler.Handle(t.Context(), []stream.Record{record}, record.Offset+1); err != nil {
+			t.Fatalf("%+v: %v", c, err)
 		}
-		r := out.records[0]
-		if err := producer.Publish(t.Context(), r); err != nil {
+		out := append(read(t, events), read(t, letters)...)
+		if len(out) != 1 {
+			t.Fatalf("%+v: %d records", c, len(out))
+		}
+		r := out[0]
+		if err := from[0].Append(t.Context(), r); err != nil {
 			t.Errorf("%.60s: Kafka refuses what is made of it: %v", c.value, err)
 		}
-		if r.Topic == stream.DeadLetterTopic {
+		if len(read(t, letters)) > 0 {
 			d, err := stream.ParseDeadLetter(r.Headers)
 			if err != nil || !strings.Contains(d.Reason, c.want) || d.Topic != feed || d.Offset != int64(i) || (d.Truncated > 0) != (len(c.value) > 900<<10 || len(c.headers) == 1 && len(c.headers[0].Value) > 900<<10) {
 				t.Errorf("%.60s: %+v, %v; want %q", c.value, d, err, c.want)
@@ -304,16 +294,9 @@ func TestCopyOfHostileRecords(t *testing.T) {
 	}
 }
 
-type captured struct{ records []kafka.Record }
-
-func (c *captured) Publish(_ context.Context, records ...kafka.Record) error {
-	c.records = append(c.records, records...)
-	return nil
-}
-
 func TestCopyRefuses(t *testing.T) {
 	for _, cfg := range []CopyConfig{
-		{From: topic, Source: "desk", Tenants: []string{"a"}},
+		{From: stream.EventsTopic("default"), Source: "desk", Tenants: []string{"a"}},
 		{From: stream.DeadLetterTopic, Source: "desk", Tenants: []string{"a"}},
 		{From: stream.ReceiptTopic, Source: "desk", Tenants: []string{"a"}},
 		{From: feed, Source: "a@example.org", Tenants: []string{"a"}},

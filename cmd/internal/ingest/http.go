@@ -21,7 +21,6 @@ import (
 
 	"hamlet/cmd/internal/tokens"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 	"hamlet/stream/mail"
 )
 
@@ -61,19 +60,18 @@ type HTTP struct {
 
 // HTTPConfig describes an HTTP endpoint.
 type HTTPConfig struct {
-	Publisher   Publisher
-	Topic       string
-	Token       string        // the operator's bearer token, which may say everything
-	Tokens      *tokens.File  // further tokens, with the rights of each; nil: none
-	Tenants     TokenTenants  // tokens of tenants; nil: none
-	TenantsFrom string        // the source of events that come with a token of Tenants
-	MaxInFlight int           // requests handled at the same time; default 16
-	MaxBodies   int           // requests in memory at the same time; default 1,024 beside those handled
-	MaxBytes    int64         // of the bodies in memory beyond smallBody; default 256 MiB
-	StallTime   time.Duration // for a body's start, before its rate counts; default 5 s
-	ReadTimeout time.Duration // for a request to arrive; default 60 s
-	Deadline    time.Duration // for Kafka's acknowledgement; default 10 s
-	Count       Count         // called once for each request; may be nil
+	Events      stream.Appender // the model's topic
+	Token       string          // the operator's bearer token, which may say everything
+	Tokens      *tokens.File    // further tokens, with the rights of each; nil: none
+	Tenants     TokenTenants    // tokens of tenants; nil: none
+	TenantsFrom string          // the source of events that come with a token of Tenants
+	MaxInFlight int             // requests handled at the same time; default 16
+	MaxBodies   int             // requests in memory at the same time; default 1,024 beside those handled
+	MaxBytes    int64           // of the bodies in memory beyond smallBody; default 256 MiB
+	StallTime   time.Duration   // for a body's start, before its rate counts; default 5 s
+	ReadTimeout time.Duration   // for a request to arrive; default 60 s
+	Deadline    time.Duration   // for Kafka's acknowledgement; default 10 s
+	Count       Count           // called once for each request; may be nil
 	Log         *slog.Logger
 }
 
@@ -187,8 +185,8 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request, rights *tokens.Rig
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Deadline)
 	defer cancel()
-	if err := h.cfg.Publisher.Publish(ctx, records...); err != nil {
-		if errors.Is(err, kafka.ErrTooLarge) {
+	if err := h.cfg.Events.Append(ctx, records...); err != nil {
+		if errors.Is(err, stream.ErrTooLarge) {
 			return 0, refuse(http.StatusRequestEntityTooLarge, "Kafka refuses an event of this size: %v", err)
 		}
 		h.cfg.Log.Warn("events were not acknowledged", append(trace.LogAttrs(), "events", len(records), "error", err)...)
@@ -288,15 +286,15 @@ func (h *HTTP) sender(r *http.Request) (*tokens.Rights, bool) {
 // operator are the rights that come with HTTPConfig.Token.
 var operator = tokens.Everything(tokens.ByOperator)
 
-func (h *HTTP) records(media string, rights *tokens.Rights, body []byte) ([]kafka.Record, error) {
+func (h *HTTP) records(media string, rights *tokens.Rights, body []byte) ([]stream.Record, error) {
 	if media == stream.ContentTypeJSON {
 		record, err := h.record(rights, body)
 		if err != nil {
 			return nil, err
 		}
-		return []kafka.Record{record}, nil
+		return []stream.Record{record}, nil
 	}
-	var records []kafka.Record
+	var records []stream.Record
 	for number := 1; len(body) > 0; number++ {
 		line, rest, _ := bytes.Cut(body, []byte{'\n'})
 		body = rest
@@ -321,20 +319,20 @@ func (h *HTTP) records(media string, rights *tokens.Rights, body []byte) ([]kafk
 
 // record decodes, reduces and encodes one event that the sender may say; every error is a
 // *refusal.
-func (h *HTTP) record(rights *tokens.Rights, b []byte) (kafka.Record, error) {
+func (h *HTTP) record(rights *tokens.Rights, b []byte) (stream.Record, error) {
 	absent := stream.DefaultName
 	if h.cfg.Tenants != nil {
 		absent = h.cfg.Tenants.Default()
 	}
 	e, err := stream.DecodeJSONOf(rights.Tenant(absent), b)
 	if err != nil {
-		return kafka.Record{}, refuse(http.StatusBadRequest, "%v", err)
+		return stream.Record{}, refuse(http.StatusBadRequest, "%v", err)
 	}
 	if e.OwnOnly {
-		return kafka.Record{}, refuse(http.StatusBadRequest, "own_only: the token decides that; leave the field out")
+		return stream.Record{}, refuse(http.StatusBadRequest, "own_only: the token decides that; leave the field out")
 	}
 	if err := rights.Claim(&e); err != nil {
-		return kafka.Record{}, refuse(http.StatusForbidden, "%v", err)
+		return stream.Record{}, refuse(http.StatusForbidden, "%v", err)
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()
@@ -343,17 +341,17 @@ func (h *HTTP) record(rights *tokens.Rights, b []byte) (kafka.Record, error) {
 		e.Body.Mail, err = mail.Reduce(e.Body.Mail)
 		switch {
 		case errors.Is(err, mail.ErrTooLarge):
-			return kafka.Record{}, refuse(http.StatusRequestEntityTooLarge, "mail: %v", err)
+			return stream.Record{}, refuse(http.StatusRequestEntityTooLarge, "mail: %v", err)
 		case err != nil:
-			return kafka.Record{}, refuse(http.StatusBadRequest, "mail: %v", err)
+			return stream.Record{}, refuse(http.StatusBadRequest, "mail: %v", err)
 		}
 	}
 	if err := e.Validate(); err != nil {
-		return kafka.Record{}, refuse(http.StatusBadRequest, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return stream.Record{}, refuse(http.StatusBadRequest, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	record, err := Record(&e, h.cfg.Topic)
+	record, err := Record(&e)
 	if err != nil {
-		return kafka.Record{}, refuse(http.StatusRequestEntityTooLarge, "%v", err)
+		return stream.Record{}, refuse(http.StatusRequestEntityTooLarge, "%v", err)
 	}
 	return record, nil
 }

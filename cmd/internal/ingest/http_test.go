@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"hamlet/stream"
-	"hamlet/stream/kafka"
+	"hamlet/stream/logtest"
 )
 
 // serve serves h on listener until the test, or its bubble, ends.
 func serve(t *testing.T, cfg HTTPConfig, listener net.Listener) {
 	t.Helper()
-	cfg.Topic, cfg.Token, cfg.Log = topic, "secret", slog.New(slog.DiscardHandler)
+	cfg.Token, cfg.Log = "secret", slog.New(slog.DiscardHandler)
 	h, err := NewHTTP(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -93,12 +93,12 @@ func bodyOf(id string, bytes int) string {
 // More bodies than requests are handled at a time hang; another client is answered,
 // and those that hang are not lost.
 func TestSlowBodiesKeepNobodyWaiting(t *testing.T) {
-	_, producer := cluster(t)
+	topic := new(logtest.Memory)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve(t, HTTPConfig{Publisher: producer, Deadline: time.Minute, StallTime: 5 * time.Minute, ReadTimeout: 5 * time.Minute}, listener)
+	serve(t, HTTPConfig{Events: topic, Deadline: time.Minute, StallTime: 5 * time.Minute, ReadTimeout: 5 * time.Minute}, listener)
 	connect := func(body string) *poster {
 		t.Helper()
 		conn, err := net.Dial("tcp", listener.Addr().String())
@@ -158,11 +158,11 @@ func (p *pipes) dial() net.Conn {
 	return client
 }
 
-// A pause is a publisher that acknowledges after some time. Kafka itself does not run
+// A pause is an appender that acknowledges after some time. Kafka itself does not run
 // by a test's clock.
 type pause time.Duration
 
-func (p pause) Publish(ctx context.Context, _ ...kafka.Record) error {
+func (p pause) Append(ctx context.Context, _ ...stream.Record) error {
 	select {
 	case <-time.After(time.Duration(p)):
 		return nil
@@ -190,7 +190,7 @@ func TestBodiesMustMakeProgress(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				listener := newPipes()
-				serve(t, HTTPConfig{Publisher: pause(0)}, listener)
+				serve(t, HTTPConfig{Events: pause(0)}, listener)
 				start := time.Now()
 				p := post(t, listener.dial(), c.bytes)
 				sent := make(chan struct{})
@@ -219,7 +219,7 @@ func TestBodiesMustMakeProgress(t *testing.T) {
 func TestKafkaMayTakeLongerThanABody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := newPipes()
-		serve(t, HTTPConfig{Publisher: pause(30 * time.Second), Deadline: 40 * time.Second}, listener)
+		serve(t, HTTPConfig{Events: pause(30 * time.Second), Deadline: 40 * time.Second}, listener)
 		body := bodyOf("a", 100)
 		p := post(t, listener.dial(), len(body))
 		p.send(body)
@@ -233,7 +233,7 @@ func TestKafkaMayTakeLongerThanABody(t *testing.T) {
 func TestBodiesInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := newPipes()
-		serve(t, HTTPConfig{Publisher: pause(0), MaxBytes: 1 << 20, MaxBodies: 3}, listener)
+		serve(t, HTTPConfig{Events: pause(0), MaxBytes: 1 << 20, MaxBodies: 3}, listener)
 		large, small := bodyOf("large", 900<<10), bodyOf("small", 1000)
 		first := post(t, listener.dial(), len(large))
 		first.send(large[:len(large)-1])
@@ -291,7 +291,7 @@ func TestBodiesInMemory(t *testing.T) {
 func TestRefusalsDoNotWaitForTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := newPipes()
-		serve(t, HTTPConfig{Publisher: pause(0)}, listener)
+		serve(t, HTTPConfig{Events: pause(0)}, listener)
 		conn := listener.dial()
 		defer conn.Close()
 		start := time.Now()
@@ -312,10 +312,10 @@ func (t tenantTokens) OfToken(token string) (string, bool) {
 
 func (t tenantTokens) Default() string { return "isp" }
 
-// A published is a publisher that keeps what it gets.
-type published struct{ records []kafka.Record }
+// A published is an appender that keeps what it gets.
+type published struct{ records []stream.Record }
 
-func (p *published) Publish(_ context.Context, records ...kafka.Record) error {
+func (p *published) Append(_ context.Context, records ...stream.Record) error {
 	p.records = append(p.records, records...)
 	return nil
 }
@@ -324,7 +324,7 @@ func (p *published) Publish(_ context.Context, records ...kafka.Record) error {
 func TestTokensOfTenants(t *testing.T) {
 	var kept published
 	h, err := NewHTTP(HTTPConfig{
-		Publisher: &kept, Topic: topic, Token: "operator", Tenants: tenantTokens{"a-token": "a", "": "a", "nobody": ""}, TenantsFrom: "http",
+		Events: &kept, Token: "operator", Tenants: tenantTokens{"a-token": "a", "": "a", "nobody": ""}, TenantsFrom: "http",
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -1,11 +1,11 @@
 // Package ingest writes labelled events to a model's topic: from a source, in order
 // and resumable, over HTTP, and from a topic that one principal writes ([Copy]).
 //
-//	end, err := ingest.FindEnd(ctx, kafkaConfig, topic, log)
+//	end, err := ingest.FindEnd(ctx, events, log)
 //	if err != nil {
 //		return err
 //	}
-//	cfg := ingest.Config{Publisher: producer, Topic: topic, Resume: end, Log: log}
+//	cfg := ingest.Config{Events: topic, Resume: end, Log: log}
 //	stats, err := ingest.Source(ctx, cfg, func() (ingest.Items, error) { return source.Events(), nil })
 //
 // A source is sent in chunks. Each chunk is acknowledged by all in-sync replicas
@@ -28,26 +28,19 @@ import (
 
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
-
-// A Publisher writes records in order and returns when all are acknowledged.
-type Publisher interface {
-	Publish(ctx context.Context, records ...kafka.Record) error
-}
 
 // A Config describes one run over a source.
 type Config struct {
-	Publisher Publisher
-	Topic     string
-	Resume    *End          // what the topic ends with; nil: start at the source's beginning
-	Once      bool          // the source can be read only once, so it is sent from its beginning
-	Synthetic bool          // the source is the generator of synthetic mail: its records say so
-	Chunk     int           // events per acknowledged chunk; default 500
-	Linger    time.Duration // the longest that an event waits for its chunk to fill; default 20 ms
-	Rate      float64       // events a second; 0: no limit
-	Rejected  func(error)   // called for each item that no model can learn from; may be nil
-	Sent      func(n int)   // called after each acknowledged chunk; may be nil
+	Events    stream.Appender // the model's topic
+	Resume    *End            // what the topic ends with; nil: start at the source's beginning
+	Once      bool            // the source can be read only once, so it is sent from its beginning
+	Synthetic bool            // the source is the generator of synthetic mail: its records say so
+	Chunk     int             // events per acknowledged chunk; default 500
+	Linger    time.Duration   // the longest that an event waits for its chunk to fill; default 20 ms
+	Rate      float64         // events a second; 0: no limit
+	Rejected  func(error)     // called for each item that no model can learn from; may be nil
+	Sent      func(n int)     // called after each acknowledged chunk; may be nil
 	Log       *slog.Logger
 }
 
@@ -80,7 +73,7 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	if err != nil {
 		return stats, err
 	}
-	events := make(chan kafka.Record, cfg.Chunk) // encoding is at most a chunk ahead of publishing
+	events := make(chan stream.Record, cfg.Chunk) // encoding is at most a chunk ahead of publishing
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(events)
@@ -94,19 +87,19 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 }
 
 // encode sends the items from an ordinal on to events.
-func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats, events chan<- kafka.Record) error {
+func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats, events chan<- stream.Record) error {
 	for item, err := range items {
 		var rejected *source.Rejection
 		if err != nil && !errors.As(err, &rejected) {
 			return err
 		}
-		var record kafka.Record
+		var record stream.Record
 		if err == nil {
 			if item.Ordinal < from {
 				stats.Skipped++
 				continue
 			}
-			record, err = encodeItem(&item, cfg.Topic)
+			record, err = encodeItem(&item)
 		}
 		if err != nil {
 			stats.Rejected++
@@ -116,13 +109,13 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 			continue
 		}
 		record.Headers = append(record.Headers,
-			kafka.Header{Key: stream.HeaderOrdinal, Value: strconv.AppendInt(nil, int64(item.Ordinal), 10)})
+			stream.Header{Key: stream.HeaderOrdinal, Value: strconv.AppendInt(nil, int64(item.Ordinal), 10)})
 		if cfg.Synthetic {
-			record.Headers = append(record.Headers, kafka.Header{Key: stream.HeaderSynthetic, Value: []byte("1")})
+			record.Headers = append(record.Headers, stream.Header{Key: stream.HeaderSynthetic, Value: []byte("1")})
 		}
 		if item.Standing == nil && item.Truth != item.Event.Label {
 			record.Headers = append(record.Headers,
-				kafka.Header{Key: stream.HeaderTrueLabel, Value: []byte(item.Truth.String())})
+				stream.Header{Key: stream.HeaderTrueLabel, Value: []byte(item.Truth.String())})
 		}
 		select {
 		case events <- record:
@@ -133,44 +126,44 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 	return nil
 }
 
-func encodeItem(item *source.Item, topic string) (kafka.Record, error) {
+func encodeItem(item *source.Item) (stream.Record, error) {
 	if item.Standing != nil {
-		return StandingRecord(item.Standing, topic)
+		return StandingRecord(item.Standing)
 	}
-	return Record(&item.Event, topic)
+	return Record(&item.Event)
 }
 
-// StandingRecord encodes a standing for a topic. Its key is its type: the keys of events are
+// StandingRecord encodes a standing. Its key is its type: the keys of events are
 // those of tenants and messages.
-func StandingRecord(s *stream.Standing, topic string) (kafka.Record, error) {
+func StandingRecord(s *stream.Standing) (stream.Record, error) {
 	value, headers, err := s.EncodeRecord()
 	if err != nil {
-		return kafka.Record{}, err
+		return stream.Record{}, err
 	}
-	return kafka.Record{Topic: topic, Key: []byte(stream.TypeStanding), Value: value, Headers: headers}, nil
+	return stream.Record{Key: []byte(stream.TypeStanding), Value: value, Headers: headers}, nil
 }
 
-// Record encodes an event for a topic. Its time is that of writing: with the event's
+// Record encodes an event. Its time is that of writing: with the event's
 // own time, which may be years ago, retention would delete it at once.
-func Record(e *stream.Event, topic string) (kafka.Record, error) {
+func Record(e *stream.Event) (stream.Record, error) {
 	value, headers, err := e.EncodeRecord()
 	if err != nil {
-		return kafka.Record{}, err
+		return stream.Record{}, err
 	}
-	return kafka.Record{Topic: topic, Key: Key(e), Value: value, Headers: headers}, nil
+	return stream.Record{Key: Key(e), Value: value, Headers: headers}, nil
 }
 
 // A publisher collects events into chunks and publishes them. One goroutine uses it.
 type publisher struct {
 	Config
-	chunk []kafka.Record // collected and not sent
-	timer *time.Timer    // fires Linger after the chunk's first event
+	chunk []stream.Record // collected and not sent
+	timer *time.Timer     // fires Linger after the chunk's first event
 	start time.Time
 	sent  int // records acknowledged
 }
 
 // run publishes events until their channel is closed.
-func (p *publisher) run(ctx context.Context, events <-chan kafka.Record) error {
+func (p *publisher) run(ctx context.Context, events <-chan stream.Record) error {
 	defer p.timer.Stop()
 	for {
 		select {
@@ -193,7 +186,7 @@ func (p *publisher) run(ctx context.Context, events <-chan kafka.Record) error {
 
 // add adds an event to the chunk, when the rate allows it and the chunk before it is
 // sent.
-func (p *publisher) add(ctx context.Context, e kafka.Record) error {
+func (p *publisher) add(ctx context.Context, e stream.Record) error {
 	due := p.start
 	if p.Rate > 0 {
 		due = due.Add(time.Duration(float64(p.sent+len(p.chunk)) / p.Rate * float64(time.Second)))
@@ -224,8 +217,8 @@ func (p *publisher) flush(ctx context.Context) error {
 	if len(p.chunk) == 0 {
 		return nil
 	}
-	if err := p.Publisher.Publish(ctx, p.chunk...); err != nil {
-		return fmt.Errorf("publish to %s: %w", p.Topic, err)
+	if err := p.Events.Append(ctx, p.chunk...); err != nil {
+		return fmt.Errorf("send events: %w", err)
 	}
 	p.sent += len(p.chunk)
 	if p.Sent != nil {

@@ -10,18 +10,14 @@ import (
 	"testing"
 	"time"
 
-	kafkago "github.com/segmentio/kafka-go"
-
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
-	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
-	"hamlet/stream/kafka"
+	"hamlet/stream/logtest"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
-
-const topic = "hamlet.events.test"
 
 // items yields n events of several tenants, every tenth item a rejection.
 func items(n int, prefix string) Items {
@@ -42,37 +38,18 @@ func items(n int, prefix string) Items {
 	}
 }
 
-func cluster(t *testing.T) (kafka.Config, *kafka.Producer) {
-	t.Helper()
-	k, err := embedded.StartKafka(embedded.KafkaOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = k.Close() })
-	cfg := kafka.Config{Brokers: []string{k.Addr()}}
-	if err := kafka.EnsureTopic(t.Context(), cfg, topic, 1, 0, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	p, err := kafka.NewProducer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.Close() })
-	return cfg, p
-}
-
 var errCrash = errors.New("crash")
 
-// A dying publisher writes a number of records and dies, within a chunk.
+// A dying appender writes a number of records and dies, within a chunk.
 type dying struct {
-	*kafka.Producer
+	stream.Appender
 	left int
 }
 
-func (d *dying) Publish(ctx context.Context, records ...kafka.Record) error {
+func (d *dying) Append(ctx context.Context, records ...stream.Record) error {
 	n := min(d.left, len(records))
 	d.left -= n
-	if err := d.Producer.Publish(ctx, records[:n]...); err != nil || n == len(records) {
+	if err := d.Appender.Append(ctx, records[:n]...); err != nil || n == len(records) {
 		return err
 	}
 	return errCrash
@@ -80,16 +57,16 @@ func (d *dying) Publish(ctx context.Context, records ...kafka.Record) error {
 
 // After crashes at any place, the topic has every event of the source once, in order.
 func TestResumeAfterCrashes(t *testing.T) {
-	cfg, producer := cluster(t)
+	topic := new(logtest.Memory)
 	const n = 1000
 	open := func() (Items, error) { return items(n, "e"), nil }
 	for _, budget := range []int{130, 0, 0, 200, 1, 0, 70, 5000, 5000} {
-		end, err := FindEnd(t.Context(), cfg, topic, slog.New(slog.DiscardHandler))
+		end, err := FindEnd(t.Context(), follow.Config{Log: topic}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
 		stats, err := Source(t.Context(), Config{
-			Publisher: &dying{producer, budget}, Topic: topic, Resume: end, Chunk: 64, Linger: time.Hour, Log: slog.New(slog.DiscardHandler),
+			Events: &dying{topic, budget}, Resume: end, Chunk: 64, Linger: time.Hour, Log: slog.New(slog.DiscardHandler),
 		}, open)
 		if budget == 5000 && err != nil || err != nil && !errors.Is(err, errCrash) {
 			t.Fatal(err)
@@ -98,12 +75,11 @@ func TestResumeAfterCrashes(t *testing.T) {
 			t.Errorf("rejected %d, want %d", stats.Rejected, n/10)
 		}
 	}
-	_, end, err := kafka.Offsets(t.Context(), cfg, topic)
-	if err != nil || end[0] != n-n/10 {
-		t.Fatalf("the topic ends at %v, %v; want %d", end, err, n-n/10)
+	records, last := read(t, topic), -1
+	if len(records) != n-n/10 {
+		t.Fatalf("the topic has %d records, want %d", len(records), n-n/10)
 	}
-	last := -1
-	for _, r := range read(t, cfg, int(end[0])) {
+	for _, r := range records {
 		e, err := stream.DecodeRecord(r.Headers, r.Value)
 		if err != nil {
 			t.Fatal(err)
@@ -121,14 +97,14 @@ func TestResumeAfterCrashes(t *testing.T) {
 
 // Another source on the same topic is sent from its beginning.
 func TestAnotherSourceStartsAtItsBeginning(t *testing.T) {
-	cfg, producer := cluster(t)
+	topic := new(logtest.Memory)
 	log := slog.New(slog.DiscardHandler)
 	for i, name := range []string{"a", "b", "b"} {
-		mark, err := FindEnd(t.Context(), cfg, topic, slog.New(slog.DiscardHandler))
+		mark, err := FindEnd(t.Context(), follow.Config{Log: topic}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		stats, err := Source(t.Context(), Config{Publisher: producer, Topic: topic, Resume: mark, Log: log},
+		stats, err := Source(t.Context(), Config{Events: topic, Resume: mark, Log: log},
 			func() (Items, error) { return items(100, name), nil })
 		if err != nil {
 			t.Fatal(err)
@@ -139,28 +115,14 @@ func TestAnotherSourceStartsAtItsBeginning(t *testing.T) {
 	}
 }
 
-// read returns the topic's records up to end.
-func read(t *testing.T, cfg kafka.Config, end int) []kafka.Record {
+// read returns all records of a log.
+func read(t *testing.T, log *logtest.Memory) []stream.Record {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	reader := kafkago.NewReader(kafkago.ReaderConfig{
-		Brokers: cfg.Brokers, Topic: topic, MaxWait: 50 * time.Millisecond,
-	})
-	defer reader.Close()
-	var out []kafka.Record
-	for len(out) < end {
-		m, err := reader.FetchMessage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := kafka.Record{Value: m.Value}
-		for _, h := range m.Headers {
-			r.Headers = append(r.Headers, kafka.Header{Key: h.Key, Value: h.Value})
-		}
-		out = append(out, r)
+	records, _, err := log.Read(t.Context(), 0, stream.Limit{}, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
+	return records
 }
 
 // All that is said of a message has one key, which shows no address.
@@ -200,7 +162,7 @@ func TestKeyIsTheMessages(t *testing.T) {
 // A standing is between the events before and behind it, and after a crash the source goes on
 // behind it.
 func TestStandingsKeepTheirPlace(t *testing.T) {
-	cfg, producer := cluster(t)
+	topic := new(logtest.Memory)
 	open := func() (Items, error) {
 		return func(yield func(source.Item, error) bool) {
 			for item, err := range items(200, "e") {
@@ -214,21 +176,24 @@ func TestStandingsKeepTheirPlace(t *testing.T) {
 		}, nil
 	}
 	log := slog.New(slog.DiscardHandler)
-	run := func(publisher Publisher) (Stats, error) {
-		end, err := FindEnd(t.Context(), cfg, topic, log)
+	run := func(events stream.Appender) (Stats, error) {
+		end, err := FindEnd(t.Context(), follow.Config{Log: topic}, log)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Source(t.Context(), Config{Publisher: publisher, Topic: topic, Resume: end, Chunk: 1000, Linger: time.Hour, Log: log}, open)
+		return Source(t.Context(), Config{Events: events, Resume: end, Chunk: 1000, Linger: time.Hour, Log: log}, open)
 	}
-	if _, err := run(&dying{producer, 92}); !errors.Is(err, errCrash) { // 91 events stand before the standing
+	if _, err := run(&dying{topic, 92}); !errors.Is(err, errCrash) { // 91 events stand before the standing
 		t.Fatal(err)
 	}
-	stats, err := run(producer)
+	stats, err := run(topic)
 	if err != nil || stats.Skipped != 92 || stats.Sent != 180-92 {
 		t.Fatalf("%+v, %v", stats, err)
 	}
-	for i, r := range read(t, cfg, 180) {
+	if n := len(read(t, topic)); n != 180 {
+		t.Errorf("%d records, want 180", n)
+	}
+	for i, r := range read(t, topic) {
 		if stream.IsStanding(r.Headers) != (i == 91) {
 			t.Errorf("record %d is a standing: %v", i, i != 91)
 		}

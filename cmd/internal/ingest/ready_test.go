@@ -7,30 +7,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hamlet/stream/embedded"
-	"hamlet/stream/kafka"
+	"hamlet/cmd/internal/follow"
+	"hamlet/stream"
+	"hamlet/stream/logtest"
 )
 
 // Readiness follows Kafka and probes it at most once in probeEvery.
 func TestReadinessFollowsKafka(t *testing.T) {
-	k, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{topic}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer k.Close()
-	producer, err := kafka.NewProducer(kafka.Config{Brokers: []string{k.Addr()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer producer.Close()
-	r := NewReadiness(func(ctx context.Context) error { return producer.Reach(ctx, topic) })
-	r.timeout = 30 * time.Second // for a slow machine
+	topic := new(logtest.Memory)
+	r := NewReadiness(func(ctx context.Context) error {
+		_, err := follow.Bounds(ctx, follow.Config{Log: topic})
+		return err
+	})
 	if err := r.Ready(); err != nil {
 		t.Errorf("with Kafka: %v", err)
 	}
-	if err := k.Close(); err != nil {
-		t.Fatal(err)
-	}
+	topic.Fail(stream.ErrAway)
 	r.timeout = time.Millisecond // any wait is too short
 	for range maxFailures {
 		if err := r.err; err != nil {

@@ -9,15 +9,16 @@ import (
 	"strconv"
 	"time"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // An End is what a topic ends with.
 type End struct {
-	Mark    *Mark // the newest event from a source; nil: none was found
-	Records int64 // offsets between the beginning and the end of the log
+	Log     string // what errors call it: "topic hamlet.events.default"
+	Mark    *Mark  // the newest event from a source; nil: none was found
+	Records int64  // offsets between the beginning and the end of the log
 }
 
 // A Mark identifies an event or a standing that ingest wrote from a source.
@@ -38,17 +39,17 @@ func checkMixed(cfg Config) error {
 	}
 	switch synthetic := cfg.Resume.Mark.Synthetic; {
 	case synthetic && !cfg.Synthetic:
-		return fmt.Errorf("topic %s holds synthetic mail (of hamlet up --demo): %w. "+
-			"Name another directory with --data, or another model with --model", cfg.Topic, ErrMixed)
+		return fmt.Errorf("%s holds synthetic mail (of hamlet up --demo): %w. "+
+			"Name another directory with --data, or another model with --model", cfg.Resume.Log, ErrMixed)
 	case !synthetic && cfg.Synthetic:
-		return holdsReal(cfg.Topic)
+		return holdsReal(cfg.Resume.Log)
 	}
 	return nil
 }
 
-func holdsReal(topic string) error {
-	return fmt.Errorf("topic %s holds events that are not synthetic mail: %w. "+
-		"Name another directory with --data, or another model with --model", topic, ErrMixed)
+func holdsReal(log string) error {
+	return fmt.Errorf("%s holds events that are not synthetic mail: %w. "+
+		"Name another directory with --data, or another model with --model", log, ErrMixed)
 }
 
 const (
@@ -65,8 +66,8 @@ const (
 
 // FindEnd finds the last event from a source. Without one the source would be sent again.
 // So it searches ten million records before it gives up with a warning.
-func FindEnd(ctx context.Context, cfg kafka.Config, topic string, log *slog.Logger) (*End, error) {
-	return search{quietly: searchQuietly, limit: searchLimit, logEvery: logEvery, log: log.With("topic", topic)}.end(ctx, cfg, topic)
+func FindEnd(ctx context.Context, events follow.Config, log *slog.Logger) (*End, error) {
+	return search{quietly: searchQuietly, limit: searchLimit, logEvery: logEvery, log: log.With("log", events.Name)}.end(ctx, events)
 }
 
 // A search has the limits of a FindEnd, in records.
@@ -77,16 +78,13 @@ type search struct {
 	log      *slog.Logger
 }
 
-func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, error) {
-	first, end, err := kafka.Offsets(ctx, cfg, topic)
+func (s search) end(ctx context.Context, events follow.Config) (*End, error) {
+	bounds, err := follow.Bounds(ctx, events)
 	if err != nil {
 		return nil, err
 	}
-	if len(first) != 1 {
-		return nil, fmt.Errorf("topic %s has %d partitions: a model's log has one", topic, len(first))
-	}
-	found := &End{Records: end[0] - first[0]}
-	record, ok, err := kafka.LastRecord(ctx, cfg, topic, 0, s.limit, s.hasOrdinal(min(found.Records, s.limit)))
+	found := &End{Log: events.Name, Records: bounds.End - bounds.First}
+	record, ok, err := follow.Last(ctx, events, s.limit, s.hasOrdinal(min(found.Records, s.limit)))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +93,7 @@ func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, 
 			"a source that was sent before them is sent and learnt again",
 			"looked_through", s.limit, "records", found.Records)
 	}
-	if mark, isEvent := markOf(record); ok && isEvent {
+	if mark, isEvent := markOf(&record); ok && isEvent {
 		found.Mark = &mark
 	}
 	return found, nil
@@ -103,9 +101,9 @@ func (s search) end(ctx context.Context, cfg kafka.Config, topic string) (*End, 
 
 // hasOrdinal returns a function that reports whether a record has an ordinal, and logs
 // the search's progress.
-func (s search) hasOrdinal(records int64) func(kafka.Record) bool {
+func (s search) hasOrdinal(records int64) func(*stream.Record) bool {
 	seen, logged := int64(0), time.Now()
-	return func(r kafka.Record) bool {
+	return func(r *stream.Record) bool {
 		seen++
 		if seen == s.quietly+1 {
 			s.log.Info("no event of a source is near the topic's end: looking for one further back", "records", records)
@@ -119,7 +117,7 @@ func (s search) hasOrdinal(records int64) func(kafka.Record) bool {
 }
 
 // markOf returns the mark of an event from a source, and false for any other record.
-func markOf(r kafka.Record) (Mark, bool) {
+func markOf(r *stream.Record) (Mark, bool) {
 	text, _ := stream.FindHeader(r.Headers, stream.HeaderOrdinal)
 	ordinal, err := strconv.Atoi(text)
 	if err != nil {
@@ -130,7 +128,7 @@ func markOf(r kafka.Record) (Mark, bool) {
 }
 
 // idOf returns the id of the event or the standing in a record.
-func idOf(r kafka.Record) (string, error) {
+func idOf(r *stream.Record) (string, error) {
 	if stream.IsStanding(r.Headers) {
 		s, err := stream.DecodeStandingRecord(r.Headers, r.Value)
 		return s.ID, err
@@ -139,7 +137,7 @@ func idOf(r kafka.Record) (string, error) {
 	return e.ID, err
 }
 
-func isSynthetic(r kafka.Record) bool {
+func isSynthetic(r *stream.Record) bool {
 	_, ok := stream.FindHeader(r.Headers, stream.HeaderSynthetic)
 	return ok
 }
@@ -172,10 +170,10 @@ func (m *Mark) isOf(items Items) (bool, error) {
 
 // CheckSynthetic returns ErrMixed if a topic holds any event that is not synthetic
 // mail. It reads the whole topic.
-func CheckSynthetic(ctx context.Context, cfg kafka.Config, topic string) error {
-	_, found, err := kafka.LastRecord(ctx, cfg, topic, 0, math.MaxInt64, func(r kafka.Record) bool { return !isSynthetic(r) && !stream.IsStanding(r.Headers) })
+func CheckSynthetic(ctx context.Context, events follow.Config) error {
+	_, found, err := follow.Last(ctx, events, math.MaxInt64, func(r *stream.Record) bool { return !isSynthetic(r) && !stream.IsStanding(r.Headers) })
 	if found {
-		err = holdsReal(topic)
+		err = holdsReal(events.Name)
 	}
 	return err
 }

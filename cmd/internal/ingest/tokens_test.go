@@ -47,7 +47,7 @@ func TestTokensSayWhoMaySayWhat(t *testing.T) {
 	var kept published
 	var counted []string
 	h, err := NewHTTP(HTTPConfig{
-		Publisher: &kept, Topic: topic, Token: "operator", Tokens: file, Log: slog.New(slog.DiscardHandler),
+		Events: &kept, Token: "operator", Tokens: file, Log: slog.New(slog.DiscardHandler),
 		Count: func(token string, code, events int) { counted = append(counted, fmt.Sprint(token, code, events)) },
 	})
 	if err != nil {

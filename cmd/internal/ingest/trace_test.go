@@ -15,7 +15,7 @@ func TestTraceOfRequests(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for sent, want := range map[string]string{trace: trace, "00-mallory": "", "": ""} {
 		var kept published
-		h, err := NewHTTP(HTTPConfig{Publisher: &kept, Topic: topic, Token: "operator", Log: slog.New(slog.DiscardHandler)})
+		h, err := NewHTTP(HTTPConfig{Events: &kept, Token: "operator", Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,9 +50,9 @@ func TestTraceOfRequests(t *testing.T) {
 // A copy of a feed's record carries its trace on.
 func TestTraceOfCopies(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	c := copier{cfg: &CopyConfig{Topic: topic, Source: "desk", Tenants: []string{"t"}}}
+	c := copier{cfg: &CopyConfig{Source: "desk", Tenants: []string{"t"}}}
 	e := stream.Event{ID: "1", Tenant: "t", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}
-	r, err := Record(&e, "feed")
+	r, err := Record(&e)
 	if err != nil {
 		t.Fatal(err)
 	}

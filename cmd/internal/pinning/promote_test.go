@@ -108,7 +108,7 @@ func (m mortal) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 func (b *beside) shadow() (kill func()) {
 	b.t.Helper()
 	dead := &atomic.Bool{}
-	cfg := learnertest.Config(b.t, b.kafka, stream.EventsTopic("default"), nil, mortal{b.clean, dead}, "clean", modelConfig("bad"))
+	cfg := learnertest.Config(b.t, b.kafka, stream.EventsTopic("default"), mortal{b.clean, dead}, "clean", modelConfig("bad"))
 	cfg.Shadow = &learner.Shadow{Of: "default", Promotion: b.old.Promotion, Poll: 5 * time.Millisecond}
 	l, err := learner.New(cfg)
 	if err != nil {

@@ -109,7 +109,7 @@ func (d *double) write(n int) {
 // start starts the learner of a model.
 func (d *double) start(name string, store *redis.Store, cfg model.Config) {
 	d.t.Helper()
-	l, err := learner.New(learnertest.Config(d.t, d.kafka, stream.EventsTopic("default"), d.producer, store, name, cfg))
+	l, err := learner.New(learnertest.Config(d.t, d.kafka, stream.EventsTopic("default"), store, name, cfg))
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -199,12 +199,12 @@ func (c *Command) label(ctx context.Context, kept *nats.KeptReader, stdout, stde
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
-	producer, err := kafka.NewProducer(cfg)
+	events, err := kafka.NewLog(cfg, stream.EventsTopic(c.Model))
 	if err != nil {
 		return err
 	}
-	defer producer.Close()
-	to := doors.Teacher{Producer: producer, Topic: stream.EventsTopic(c.Model)}
+	defer events.Close()
+	to := doors.Teacher{Events: events}
 	for _, id := range c.IDs {
 		m, err := get(ctx, kept, id)
 		if err != nil {

@@ -79,12 +79,11 @@ func (s *Set) OnClose(f func()) { s.closers = append(s.closers, f) }
 func (s *Set) Topic() string { return stream.EventsTopic(cmp.Or(s.EventsOf, s.model)) }
 
 // OpenKafka makes the model's topics where they are missing, but not the events topic of
-// another model; for a shadow none that it does not write. It returns how Kafka is reached, and a
-// producer.
-func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.Topic) (kafka.Config, *kafka.Producer, error) {
+// another model; for a shadow none that it does not write. It returns how Kafka is reached.
+func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.Topic) (kafka.Config, error) {
 	cfg, err := f.Config(s.name, s.log)
 	if err != nil {
-		return cfg, nil, &cli.UsageError{Err: err}
+		return cfg, &cli.UsageError{Err: err}
 	}
 	defer s.notice.waitFor(ctx, "Kafka")()
 	if s.Shadow {
@@ -97,15 +96,16 @@ func (s *Set) OpenKafka(ctx context.Context, f settings.Kafka, topic settings.To
 	if err == nil && s.EventsOf != "" {
 		err = settings.CheckLog(ctx, cfg, s.EventsOf)
 	}
-	if err != nil {
-		return cfg, nil, err
+	return cfg, err
+}
+
+// OpenLog returns the log of a topic. Close closes it.
+func (s *Set) OpenLog(cfg kafka.Config, topic string) (*kafka.Log, error) {
+	log, err := kafka.NewLog(cfg, topic)
+	if err == nil {
+		s.OnClose(func() { log.Close() })
 	}
-	producer, err := kafka.NewProducer(cfg)
-	if err != nil {
-		return cfg, nil, err
-	}
-	s.OnClose(func() { producer.Close() })
-	return cfg, producer, nil
+	return log, err
 }
 
 // OpenRedis returns the store of the model's checkpoints, once Redis has answered. With
@@ -230,7 +230,7 @@ func (s *Set) Runner() *background.Runner {
 // LearnerConfig returns what the flags say about a learner of the model: how it follows the
 // events, and where dead letters, receipts and predictions go. The caller adds the model's
 // configuration, the store, where alerts go, and what runs slow work.
-func (s *Set) LearnerConfig(ctx context.Context, f settings.Learner, topic settings.Topic, cfg kafka.Config, producer *kafka.Producer) (learner.Config, error) {
+func (s *Set) LearnerConfig(ctx context.Context, f settings.Learner, topic settings.Topic, cfg kafka.Config) (learner.Config, error) {
 	lc := learner.Config{
 		Topic: s.Topic(), Name: s.model, Writer: writer(),
 		SaveEvery: f.SaveEvery, AdoptConfig: f.AdoptConfig,
@@ -242,39 +242,23 @@ func (s *Set) LearnerConfig(ctx context.Context, f settings.Learner, topic setti
 			return lc, err
 		}
 	}
-	events, err := kafka.NewLog(cfg, s.Topic())
+	events, err := s.OpenLog(cfg, s.Topic())
 	if err != nil {
 		return lc, err
 	}
-	s.OnClose(func() { events.Close() })
-	lc.Follow = follow.Config{
-		Log: events, Name: "topic " + s.Topic(), AcceptGap: f.AcceptGap, AcceptLostBeginning: f.AcceptLostBeginning,
-		MaxOutage: cfg.MaxOutage, Logger: s.log,
+	lc.Follow = follow.Topic(events, cfg)
+	lc.Follow.AcceptGap, lc.Follow.AcceptLostBeginning = f.AcceptGap, f.AcceptLostBeginning
+	if lc.Letters, err = s.OpenLog(cfg, stream.DeadLetterTopic); err != nil {
+		return lc, err
 	}
-	lc.Letters, lc.Receipts = appender{producer, stream.DeadLetterTopic}, appender{producer, stream.ReceiptTopic}
-	if f.NoPredictions {
-		return lc, nil
+	if lc.Receipts, err = s.OpenLog(cfg, stream.ReceiptTopic); err != nil || f.NoPredictions {
+		return lc, err
 	}
 	if err := topic.EnsurePredictions(ctx, cfg, s.model); err != nil {
 		return lc, err
 	}
-	lc.Predictions = appender{producer, predictions.Topic(s.model)}
-	return lc, nil
-}
-
-// An appender writes to one topic of a producer.
-type appender struct {
-	producer *kafka.Producer
-	topic    string
-}
-
-// Append implements stream.Appender.
-func (a appender) Append(ctx context.Context, records ...stream.Record) error {
-	out := make([]kafka.Record, len(records))
-	for i, r := range records {
-		out[i] = kafka.Record{Topic: a.topic, Key: r.Key, Value: r.Value, Headers: r.Headers, Time: r.Time}
-	}
-	return a.producer.Publish(ctx, out...)
+	lc.Predictions, err = s.OpenLog(cfg, predictions.Topic(s.model))
+	return lc, err
 }
 
 // writer names this process to people who ask which learner is active.

@@ -140,7 +140,7 @@ func TestStartTellsSystemd(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		_, _, err := s.OpenKafka(ctx, settings.Kafka{Kafka: []string{silent}}, settings.Topic{Replication: 1, Retention: -1})
+		_, err := s.OpenKafka(ctx, settings.Kafka{Kafka: []string{silent}}, settings.Topic{Replication: 1, Retention: -1})
 		ended <- err
 	}()
 	await("STATUS=waiting for Kafka")
@@ -168,11 +168,15 @@ func TestOpen(t *testing.T) {
 	s := New("test", "default", slog.New(slog.DiscardHandler))
 	defer s.Close()
 	topic := settings.Topic{Replication: 1, Retention: -1}
-	cfg, producer, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, topic)
-	if err != nil || producer == nil || cfg.ClientID != "test" {
+	cfg, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, topic)
+	if err != nil || cfg.ClientID != "test" {
 		t.Errorf("Kafka: %+v, %v", cfg, err)
 	}
-	if err := producer.Reach(t.Context(), s.Topic()); err != nil {
+	events, err := s.OpenLog(cfg, s.Topic())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := events.Bounds(t.Context()); err != nil {
 		t.Errorf("the events topic: %v", err)
 	}
 	store, err := s.OpenRedis(t.Context(), settings.Redis{Redis: r.Addr()}, settings.Versions{KeepVersions: 1})

@@ -22,7 +22,7 @@ func TestAShadowWaitsForTheTopic(t *testing.T) {
 	s := New("test", "cand", slog.New(slog.DiscardHandler))
 	defer s.Close()
 	s.EventsOf, s.Shadow = "first", true
-	cfg, _, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, settings.Topic{Replication: 1})
+	cfg, err := s.OpenKafka(t.Context(), settings.Kafka{Kafka: []string{k.Addr()}}, settings.Topic{Replication: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,13 +96,13 @@ func Set(ctx context.Context, cfg kafka.Config, model string, s *stream.Standing
 	if err := kafka.Ping(ctx, cfg); err != nil {
 		return err
 	}
-	record, err := ingest.StandingRecord(s, stream.EventsTopic(model))
+	record, err := ingest.StandingRecord(s)
 	if err != nil {
 		return err
 	}
-	producer, err := kafka.NewProducer(cfg)
+	events, err := kafka.NewLog(cfg, stream.EventsTopic(model))
 	if err != nil {
 		return err
 	}
-	return errors.Join(producer.Publish(ctx, record), producer.Close())
+	return errors.Join(events.Append(ctx, record), events.Close())
 }

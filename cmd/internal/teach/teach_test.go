@@ -20,7 +20,6 @@ import (
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/tokens"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 const letter = "Message-ID: <1@example.org>\r\nFrom: a@example.org\r\nSubject: lunch\r\n\r\nCheap pills for lunch on friday?\r\n"
@@ -36,7 +35,7 @@ type log struct {
 	took   []string // action, label, source and outcome of each event
 }
 
-func (l *log) Publish(_ context.Context, records ...kafka.Record) error {
+func (l *log) Append(_ context.Context, records ...stream.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed > 0 {
@@ -102,7 +101,7 @@ func newDoor(t *testing.T) (*log, http.Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, err := ingest.NewHTTP(ingest.HTTPConfig{Publisher: l, Topic: "t", Token: "secret", Tokens: file, Log: discard})
+	door, err := ingest.NewHTTP(ingest.HTTPConfig{Events: l, Token: "secret", Tokens: file, Log: discard})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,21 +18,20 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/alert"
 	"hamlet/cmd/internal/answered"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/report"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
 
 // A Config is everything that a run needs, connected.
 type Config struct {
-	Kafka    kafka.Config
+	Events   follow.Config // where the stream goes: Learner's log
 	Topic    string
-	Producer *kafka.Producer
 	Store    *redis.Store
 	Learner  learner.Config              // Observe and Announce are up's own
 	Answered *answered.Service           // Learner's; nil: none
@@ -255,16 +254,15 @@ func (r *run) stream(ctx context.Context) error {
 	}
 	if r.cfg.Open != nil {
 		cfg := r.cfg.Ingest
-		cfg.Publisher, cfg.Topic = r.cfg.Producer, r.cfg.Topic
 		var err error
-		if cfg.Resume, err = ingest.FindEnd(ctx, r.cfg.Kafka, r.cfg.Topic, r.cfg.Log); err != nil {
+		if cfg.Resume, err = ingest.FindEnd(ctx, r.cfg.Events, r.cfg.Log); err != nil {
 			return err
 		}
 		if r.stats, err = ingest.Source(ctx, cfg, r.cfg.Open); err != nil {
 			return err
 		}
 	}
-	end, err := r.cfg.Learner.Follow.Log.Bounds(ctx)
+	end, err := follow.Bounds(ctx, r.cfg.Events)
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (r *rig) write(partition int, events ...stream.Event) {
 // start runs a learner until stop.
 func (r *rig) start() (stop func()) {
 	r.t.Helper()
-	cfg := learnertest.Config(r.t, r.kafka, r.topic, r.producer, r.store, "default", config)
+	cfg := learnertest.Config(r.t, r.kafka, r.topic, r.store, "default", config)
 	cfg.Observe = func(a learner.Applied) {
 		if a.Outcome != learner.DeadLettered && a.Outcome != learner.Duplicate {
 			r.mu.Lock()

@@ -164,7 +164,7 @@ func (r *rig) learn(events ...stream.Event) {
 		}
 	}
 	cfg := model.Config{TableBits: 8, TextExperts: []string{"lean"}, Alarms: model.Alarms{Off: true}}
-	l, err := learner.New(learnertest.Config(r.t, r.kafka, r.topic, r.producer, r.store, "default", cfg))
+	l, err := learner.New(learnertest.Config(r.t, r.kafka, r.topic, r.store, "default", cfg))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
-type producer func(records []kafka.Record) error
+type appender func(records []stream.Record) error
 
-func (p producer) Publish(_ context.Context, records ...kafka.Record) error { return p(records) }
+func (a appender) Append(_ context.Context, records ...stream.Record) error { return a(records) }
 
 // A label's record carries the trace of who asks, and none where nobody has one.
 func TestTeacherTrace(t *testing.T) {
@@ -22,7 +21,7 @@ func TestTeacherTrace(t *testing.T) {
 	}
 	for _, want := range []stream.Trace{trace, ""} {
 		var got []stream.Trace
-		to := Teacher{Topic: "t", Producer: producer(func(records []kafka.Record) error {
+		to := Teacher{Events: appender(func(records []stream.Record) error {
 			for _, r := range records {
 				got = append(got, stream.RecordTrace(r.Headers))
 			}

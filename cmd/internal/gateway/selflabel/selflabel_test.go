@@ -20,7 +20,6 @@ import (
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
 	"hamlet/stream/embedded/loopback"
-	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
 
@@ -253,11 +252,11 @@ func TestAnOutageOfTheLogDelays(t *testing.T) {
 	to.set(func(e *stream.Event) error {
 		switch {
 		case e.Of == "7":
-			return fmt.Errorf("publish: %w", kafka.ErrTooLarge)
+			return fmt.Errorf("publish: %w", stream.ErrTooLarge)
 		case works.Load():
 			return nil
 		}
-		return kafka.ErrOutage
+		return stream.ErrAway
 	})
 	s, stop := start(t, startNATS(t).URL(), Config{Teacher: to, After: time.Millisecond, Log: slog.New(slog.NewTextHandler(log, nil))})
 	for i := range 20 {

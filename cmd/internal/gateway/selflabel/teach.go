@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"hamlet/stream/kafka"
+	"hamlet/stream"
 	"hamlet/stream/nats"
 )
 
@@ -64,7 +64,7 @@ func (s *Service) publish(ctx context.Context, a *nats.WaitingAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	err := s.cfg.Teacher.Publish(ctx, a.Event)
-	if errors.Is(err, kafka.ErrTooLarge) {
+	if errors.Is(err, stream.ErrTooLarge) {
 		s.metrics.drop(droppedTooLarge)
 		_ = a.Done()
 		return

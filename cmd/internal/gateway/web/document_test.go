@@ -129,7 +129,7 @@ func TestDocumentAgainstHandlers(t *testing.T) {
 	tenants := openTenants(t)
 	serve := func(memory int64, stall time.Duration) *tested {
 		return serve(t, Config{
-			Token: operator, Publisher: &published{}, Topic: "t", Stall: stall,
+			Token: operator, Events: &published{}, Stall: stall,
 			Door: newGateway(t, gateway.Config{Memory: memory, Tenants: tenants, Teacher: noTeacher{}, Client: &fakeClient{score: trouble, info: func() error { return infoErr }}}),
 		})
 	}

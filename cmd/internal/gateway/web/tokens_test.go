@@ -39,7 +39,7 @@ func TestTokensOfTheFile(t *testing.T) {
 	}
 	var kept published
 	s := serve(t, Config{
-		Publisher: &kept, Topic: "t", Count: tokens.NewMetrics(prometheus.NewRegistry()),
+		Events: &kept, Count: tokens.NewMetrics(prometheus.NewRegistry()),
 		Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Tenants: openTenants(t), Tokens: file}),
 	})
 	const event = `{"id":"1","label":"spam","text":"x"}`

@@ -85,9 +85,8 @@ const Name = "http"
 type Config struct {
 	Door        *gateway.Door
 	Token       string                // the operator's bearer token; empty: none
-	Publisher   ingest.Publisher      // takes labels; nil: POST /v1/events is answered 403. A tenant's token needs Door.CanLearn too
+	Events      stream.Appender       // takes labels; nil: POST /v1/events is answered 403. A tenant's token needs Door.CanLearn too
 	Count       *tokens.Metrics       // counts requests with labels by token; nil: nothing
-	Topic       string                // of Publisher
 	MaxRequests int                   // under way; one more is answered 429. Default 1024
 	Stall       time.Duration         // for a body's start, before its rate counts; default 5 s
 	Registerer  prometheus.Registerer // nil: requests are not counted
@@ -149,9 +148,9 @@ func newServer(cfg Config) (*server, error) {
 		}
 	}
 	var err error
-	if cfg.Publisher != nil {
+	if cfg.Events != nil {
 		if s.events, err = ingest.NewHTTP(ingest.HTTPConfig{
-			Publisher: cfg.Publisher, Topic: cfg.Topic, Token: cfg.Token, Tokens: cfg.Door.Tokens(), Tenants: cfg.Door.Tenants(), TenantsFrom: Name,
+			Events: cfg.Events, Token: cfg.Token, Tokens: cfg.Door.Tokens(), Tenants: cfg.Door.Tenants(), TenantsFrom: Name,
 			StallTime: cfg.Stall, Log: cfg.Door.Log(),
 			Count: func(token string, code, events int) {
 				s.count(eventsPath, code)

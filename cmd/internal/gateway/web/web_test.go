@@ -21,7 +21,6 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
-	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
 
@@ -80,7 +79,7 @@ func verdict(e *stream.Event, explain bool) stream.Verdict {
 
 type published struct{ events []stream.Event }
 
-func (p *published) Publish(_ context.Context, records ...kafka.Record) error {
+func (p *published) Append(_ context.Context, records ...stream.Record) error {
 	for _, r := range records {
 		e, err := stream.DecodeRecord(r.Headers, r.Value)
 		if err != nil {
@@ -410,7 +409,7 @@ func TestEvents(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var kept published
 	s := serve(t, Config{
-		Token: operator, Publisher: &kept, Topic: "t",
+		Token: operator, Events: &kept,
 		Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Tenants: openTenants(t), Registerer: registry, Teacher: noTeacher{}}),
 	})
 	const event = `{"id":"1","label":"spam","text":"x"}`
@@ -424,13 +423,13 @@ func TestEvents(t *testing.T) {
 	if n := testutil.ToFloat64(s.requests.WithLabelValues(eventsPath, "202")); n != 2 {
 		t.Errorf("%v counted, want 2", n)
 	}
-	notAllowed := serve(t, Config{Token: operator, Publisher: &kept, Topic: "t", Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Tenants: openTenants(t)})})
+	notAllowed := serve(t, Config{Token: operator, Events: &kept, Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Tenants: openTenants(t)})})
 	for token, want := range map[string]int{operator: http.StatusAccepted, alice: http.StatusForbidden} {
 		if a := notAllowed.ask(t, question{path: eventsPath, token: token, kind: nats.TypeJSON, body: event}); a.code != want {
 			t.Errorf("%s, and clients may not teach: %d %s, want %d", token, a.code, a.body, want)
 		}
 	}
-	open := serve(t, Config{Publisher: &kept, Topic: "t", Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Teacher: noTeacher{}})})
+	open := serve(t, Config{Events: &kept, Door: newGateway(t, gateway.Config{Client: &fakeClient{}, Teacher: noTeacher{}})})
 	if a := open.ask(t, question{path: eventsPath, kind: nats.TypeJSON, body: event}); a.code != http.StatusForbidden || !strings.Contains(string(a.body), "--token") {
 		t.Errorf("without tokens: %d %s", a.code, a.body)
 	}

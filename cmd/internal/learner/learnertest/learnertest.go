@@ -3,7 +3,6 @@
 package learnertest
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -15,33 +14,24 @@ import (
 	"hamlet/stream/kafka"
 )
 
-// Config returns a silent learner of a topic, which writes its letters with producer and saves
-// often. It ends with the test.
-func Config(t testing.TB, brokers kafka.Config, topic string, producer *kafka.Producer, store learner.Store, name string, cfg model.Config) learner.Config {
+// Config returns a silent learner of a topic, which saves often. It ends with the test.
+func Config(t testing.TB, brokers kafka.Config, topic string, store learner.Store, name string, cfg model.Config) learner.Config {
+	t.Helper()
+	log := Log(t, brokers, topic)
+	return learner.Config{
+		Follow: follow.Config{Log: log, Name: log.Name(), PollInterval: 20 * time.Millisecond}, Topic: topic,
+		Letters: Log(t, brokers, stream.DeadLetterTopic), Receipts: Log(t, brokers, stream.ReceiptTopic),
+		Store: store, Model: cfg, Name: name, Writer: name, SaveEvery: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// Log returns the log of a topic, which is closed with the test.
+func Log(t testing.TB, brokers kafka.Config, topic string) *kafka.Log {
 	t.Helper()
 	log, err := kafka.NewLog(brokers, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	return learner.Config{
-		Follow: follow.Config{Log: log, Name: "topic " + topic, PollInterval: 20 * time.Millisecond}, Topic: topic,
-		Letters: Appender{producer, stream.DeadLetterTopic}, Receipts: Appender{producer, stream.ReceiptTopic},
-		Store: store, Model: cfg, Name: name, Writer: name, SaveEvery: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-	}
-}
-
-// An Appender writes to one topic.
-type Appender struct {
-	Producer *kafka.Producer
-	Topic    string
-}
-
-// Append implements stream.Appender.
-func (a Appender) Append(ctx context.Context, records ...stream.Record) error {
-	out := make([]kafka.Record, len(records))
-	for i, r := range records {
-		out[i] = kafka.Record{Topic: a.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers, Time: r.Time}
-	}
-	return a.Producer.Publish(ctx, out...)
+	return log
 }

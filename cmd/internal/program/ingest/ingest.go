@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/ingest"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/report"
@@ -22,6 +23,7 @@ import (
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
 	"hamlet/cmd/internal/tokens"
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
@@ -128,7 +130,11 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	s := services.New("hamlet-ingest", f.Model, log)
 	defer s.Close()
-	kafkaConfig, producer, err := s.OpenKafka(ctx, f.Kafka, f.Topic)
+	kafkaConfig, err := s.OpenKafka(ctx, f.Kafka, f.Topic)
+	if err != nil {
+		return err
+	}
+	events, err := s.OpenLog(kafkaConfig, s.Topic())
 	if err != nil {
 		return err
 	}
@@ -138,15 +144,19 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	h, err := f.http(m, file, producer, s.Topic(), log)
+	h, err := f.http(m, file, events, log)
 	if err != nil {
 		return err
 	}
 	work := file.Watch
 	if f.From != "" {
+		letters, err := s.OpenLog(kafkaConfig, stream.DeadLetterTopic)
+		if err != nil {
+			return err
+		}
 		work = func(ctx context.Context) error {
 			return ingest.Copy(ctx, ingest.CopyConfig{
-				Kafka: kafkaConfig, From: f.From, Group: "hamlet.ingest." + f.Model + "." + f.From, Publisher: producer, Topic: s.Topic(),
+				Kafka: kafkaConfig, From: f.From, Group: "hamlet.ingest." + f.Model + "." + f.From, Events: events, Letters: letters,
 				Source: f.Source[0].Name, Tenants: f.Tenant, Log: log,
 				Copied: func(letters, events int) { m.rejected.Add(float64(letters)); m.sent.Add(float64(events)) },
 			})
@@ -158,7 +168,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 			if file != nil {
 				g.Go(func() error { return file.Watch(ctx) })
 			}
-			g.Go(func() error { return f.stream(ctx, src, kafkaConfig, producer, s.Topic(), m, stdio, log) })
+			g.Go(func() error { return f.stream(ctx, src, events, kafkaConfig, m, stdio, log) })
 			return g.Wait()
 		}
 	}
@@ -170,13 +180,13 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	return err
 }
 
-func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafka.Config, producer *kafka.Producer,
-	topic string, m *metrics, stdio cli.IO, log *slog.Logger) error {
+func (f *flags) stream(ctx context.Context, src *source.Source, events *kafka.Log, kafkaConfig kafka.Config,
+	m *metrics, stdio cli.IO, log *slog.Logger) error {
 	rejections := report.Rejections{W: stdio.Err}
 	counter := progress.NewCounter(stdio.Err)
 	sent := 0
 	cfg := ingest.Config{
-		Publisher: producer, Topic: topic, Rate: f.Rate, Log: log,
+		Events: events, Rate: f.Rate, Log: log,
 		Rejected: func(err error) { m.rejected.Inc(); rejections.Add(err) },
 		Sent: func(n int) {
 			m.sent.Add(float64(n))
@@ -188,7 +198,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 	var err error
 	cfg.Once = src.Once()
 	if f.Resume {
-		if cfg.Resume, err = ingest.FindEnd(ctx, kafkaConfig, topic, log); errors.Is(err, kafka.ErrAuth) {
+		if cfg.Resume, err = ingest.FindEnd(ctx, follow.Topic(events, kafkaConfig), log); errors.Is(err, stream.ErrDenied) {
 			return fmt.Errorf("%w; or, as a user that only writes, send the whole source with --no-resume", err)
 		} else if err != nil {
 			return err
@@ -210,14 +220,17 @@ func (f *flags) stream(ctx context.Context, src *source.Source, kafkaConfig kafk
 }
 
 // http returns what ingest serves over HTTP.
-func (f *flags) http(m *metrics, file *tokens.File, producer *kafka.Producer, topic string, log *slog.Logger) (services.HTTP, error) {
-	readiness := ingest.NewReadiness(func(ctx context.Context) error { return producer.Reach(ctx, topic) })
+func (f *flags) http(m *metrics, file *tokens.File, topic *kafka.Log, log *slog.Logger) (services.HTTP, error) {
+	readiness := ingest.NewReadiness(func(ctx context.Context) error {
+		_, err := follow.Bounds(ctx, follow.Config{Log: topic, Name: topic.Name()})
+		return err
+	})
 	h := services.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Metrics: f.Metrics, Ready: readiness.Ready}
 	if f.Token == "" && file == nil {
 		return h, nil
 	}
 	events, err := ingest.NewHTTP(ingest.HTTPConfig{
-		Publisher: producer, Topic: topic, Token: f.Token, Tokens: file, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
+		Events: topic, Token: f.Token, Tokens: file, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
 		Count: func(token string, code, events int) {
 			m.tokens.Count(token, code, events)
 			m.requests.WithLabelValues(strconv.Itoa(code)).Inc()

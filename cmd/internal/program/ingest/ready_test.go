@@ -21,11 +21,11 @@ func TestReadyzAsksKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	producer, err := kafka.NewProducer(kafka.Config{Brokers: []string{k.Addr()}})
+	events, err := kafka.NewLog(kafka.Config{Brokers: []string{k.Addr()}}, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer producer.Close()
+	defer events.Close()
 	readyz := func() int {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -33,7 +33,7 @@ func TestReadyzAsksKafka(t *testing.T) {
 		f := flags{HTTP: "127.0.0.1:0"}
 		log := slog.New(slog.DiscardHandler)
 		s := services.New("test", "default", log)
-		h, err := f.http(newMetrics(s.Registry), nil, producer, topic, log)
+		h, err := f.http(newMetrics(s.Registry), nil, events, log)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	kafkaConfig, producer, err := s.OpenKafka(ctx, f.Kafka, f.Topic)
+	kafkaConfig, err := s.OpenKafka(ctx, f.Kafka, f.Topic)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := s.LearnerConfig(ctx, f.Learner, f.Topic, kafkaConfig, producer)
+	cfg, err := s.LearnerConfig(ctx, f.Learner, f.Topic, kafkaConfig)
 	if err != nil {
 		return err
 	}
