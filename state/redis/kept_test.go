@@ -19,7 +19,7 @@ func offsets(t *testing.T, s *Store) (kept []int64) {
 		t.Fatal(err)
 	}
 	for _, info := range infos {
-		kept = append(kept, info.Next)
+		kept = append(kept, info.Position.Next)
 	}
 	return kept
 }

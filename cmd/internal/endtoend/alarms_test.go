@@ -154,11 +154,12 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 	}
 
 	flags = learnerFlags(model, append(flags, "--dense", denseNames, "--nats", natsURL, "--save-every", "20ms")...)
+	doomed := flags
 	pending := 0      // kills after which the saved model had a rebuild begun and not in effect
 	live, at := 0, 0. // kills while events came, and the offset that was saved last
 	for k := range kills {
 		goal := from/2 + k*(n-from/2)/kills
-		learner := start(t, "learner", flags...)
+		learner := start(t, "learner", doomed...)
 		addr := learner.httpAddr()
 		await(t, "the learner goes on where the last one saved", func() bool {
 			return metric(addr, "hamlet_learner_next_offset") >= at

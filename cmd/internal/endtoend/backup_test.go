@@ -47,7 +47,7 @@ func savedAt(t *testing.T, addr, model string) string {
 
 // Redis is lost some time after a backup. The learner goes on from the restored model, and
 // makes the model that nothing has happened to.
-func TestRestore(t *testing.T) {
+func TestRestoreOfOnePartition(t *testing.T) {
 	t.Parallel()
 	const half, all = 200, 400
 	first, second, backups := ownRedis(t), ownRedis(t), filepath.Join(t.TempDir(), "backups")
@@ -76,7 +76,7 @@ func TestRestore(t *testing.T) {
 	await(t, "the learner has saved all", saved(first, all))
 
 	restore := []string{"restore", backups, "--redis", second, "--kafka", kafkaAddr}
-	if _, stderr, status := output(t, "hamlet", restore...); status != 1 || !strings.Contains(stderr, "1 learners run") {
+	if _, stderr, status := output(t, "hamlet", "restore", backups, "--replace", "--redis", first, "--kafka", kafkaAddr); status != 1 || !strings.Contains(stderr, "stop the learners of this model first") {
 		t.Errorf("restore while a learner runs: status %d\n%s", status, stderr)
 	}
 	learner.stop()
@@ -93,32 +93,6 @@ func TestRestore(t *testing.T) {
 	if got := savedAt(t, second, model); got != want.ModelSHA256 {
 		t.Errorf("after the restore the model is %s, eval's is %s", got, want.ModelSHA256)
 	}
-}
-
-// The same of a model with withdrawals, corrections and records that are no events.
-func TestRestoreOfEveryKind(t *testing.T) {
-	t.Parallel()
-	first, second, backups := ownRedis(t), ownRedis(t), filepath.Join(t.TempDir(), "backups")
-	o := newReplicasOn(t, servers{kafka: kafkaAddr, redis: first}, kafkaAs(t, "learner"))
-	learner := o.learner()
-	o.send(150)
-	o.awaitSaved()
-	mustOutput(t, "hamlet", "backup", backups, "--model", o.model, "--redis", first, "--kafka", kafkaAddr)
-	o.send(150)
-	o.awaitSaved()
-	learner.stop()
-	want := savedAt(t, first, o.model)
-
-	mustOutput(t, "hamlet", "restore", backups, "--redis", second, "--kafka", kafkaAddr)
-	o.servers.redis = second
-	learner = o.learner()
-	o.awaitSaved()
-	if got := savedAt(t, second, o.model); got != want {
-		t.Errorf("after the restore the model is %s, before the loss it was %s", got, want)
-	}
-	o.send(50)
-	o.wantReplayed()
-	learner.stop()
 }
 
 // The whole disk of a hamlet up is lost. The model goes on with a new log. What it has learnt

@@ -22,9 +22,9 @@ import (
 
 // Three brokers of Kafka, three servers of NATS, and a Redis that Sentinels watch lose a node
 // each, by kill −9 in the middle of traffic: the leader of a partition, that of the journal's
-// stream, the master. The model is what an undisturbed replay of its log makes. No event is
+// stream, the master. The model is what an undisturbed replay of its logs makes. No event is
 // lost, or learnt twice. Every alert and every answer is in its stream.
-func TestWhenANodeOfEachClusterIsLost(t *testing.T) {
+func TestModelWhenANodeOfEachClusterIsLost(t *testing.T) {
 	if !nightly {
 		t.Skip("starts three clusters: HAMLET_NIGHTLY=1 runs it")
 	}
@@ -54,7 +54,7 @@ func TestWhenANodeOfEachClusterIsLost(t *testing.T) {
 	scorer.httpAddr()
 
 	flowing := o.flow(4, 20*time.Millisecond)
-	o.awaitMore(learners...)
+	o.awaitActive(learners...)
 	stopAsking, stopLabels := asker.run(t, "ask"), labels.run(t, "label")
 	await(t, "there are answers", func() bool { return asker.done() > 0 })
 	asker.longest() // that for the first model does not count
@@ -66,6 +66,7 @@ func TestWhenANodeOfEachClusterIsLost(t *testing.T) {
 		{"NATS", func() *node { return leaderOfStream(t, buses, nats.JournalStream) }},
 		{"NATS again", func() *node { return buses.at(t, buses[0].addr) }},
 		{"Redis", func() *node { store.Master(t, "").Kill(t); return nil }},
+		{"Kafka's order log", func() *node { return leaderOf(t, brokers, "hamlet.order."+o.model, 0) }},
 	} {
 		lost := fault.lose()
 		if lost != nil {
@@ -73,7 +74,7 @@ func TestWhenANodeOfEachClusterIsLost(t *testing.T) {
 		}
 		before := o.count() + 800
 		await(t, "events flow", func() bool { return o.count() >= before })
-		o.awaitMore(learners...)
+		o.awaitActive(learners...)
 		if lost != nil {
 			lost.start()
 			lost.awaitOpen()

@@ -170,6 +170,14 @@ var (
 // httpAddr waits until a service says where it serves HTTP.
 func (p *process) httpAddr() string { return p.says(serviceHTTP) }
 
+// knownAddr is httpAddr without waiting: "" if the service has not said it yet.
+func (p *process) knownAddr() string {
+	if m := serviceHTTP.FindStringSubmatch(p.log()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // upHTTP waits until hamlet up says where it serves HTTP.
 func (p *process) upHTTP() string { return p.says(upHTTP) }
 

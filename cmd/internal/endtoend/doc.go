@@ -3,8 +3,8 @@
 // and HAMLET_REDIS name. Where HAMLET_PASSWORDS names the file of users that
 // `deploy/servers start --acl` makes, each command has the rights of its service only.
 //
-// The tests of several learners of one model make faults: kill −9, processes that are stopped and
-// woken, learners that come and go. Beside real servers they make some of them, with
-// HAMLET_NIGHTLY=1 ten times as many, and HAMLET_ROUNDS=N says how many. Plain go test makes one
-// of each kind. HAMLET_TAKEOVER_ROUNDS=N measures each kind of take-over N times.
+// The tests of one model of several partitions make faults: kill −9, processes that are
+// stopped and woken, learners that come and go. Beside real servers they make some of
+// them, with HAMLET_NIGHTLY=1 ten times as many, and HAMLET_ROUNDS=N says how many. Plain
+// go test makes one of each kind.
 package endtoend

@@ -72,7 +72,7 @@ func importGolden(t *testing.T, file string) {
 	if err != nil || len(end) != 1 {
 		t.Fatalf("topic %s ends at %v, %v", topic, end, err)
 	}
-	s.ends[topic] = end
+	s.ends[topic] = end[0]
 	addr := ownRedis(t)
 	s.learner(&m, addr)
 	learnt := fmt.Sprintf("%x", s.taken(&m, addr).ModelSHA256())

@@ -50,9 +50,10 @@ type goldenModel struct {
 	SHA256     string   `json:"model_sha256"` // at the end of the log
 }
 
-// ordered reports whether one model of 0.1.0 learnt several partitions. Its export is imported:
-// see TestGoldenImport.
-func (m *goldenModel) ordered() bool { return m.Partitions > 1 }
+// ofOne returns the models of one partition. TestGoldenImport has the others: they are imported.
+func (g *golden) ofOne() []goldenModel {
+	return slices.DeleteFunc(slices.Clone(g.Models), func(m goldenModel) bool { return m.Partitions != 1 })
+}
 
 // A goldenRecord is a record of Kafka. Those of a partition stand in order.
 type goldenRecord struct {
@@ -68,7 +69,7 @@ type stage struct {
 	t     *testing.T
 	kafka kafka.Config
 	addr  string
-	ends  map[string]map[int]int64 // of the topics of events
+	ends  map[string]int64 // of the topics of events
 }
 
 func newStage(t *testing.T) *stage {
@@ -81,45 +82,36 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = k.Close() })
-	return &stage{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, addr: k.Addr(), ends: map[string]map[int]int64{}}
+	return &stage{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, addr: k.Addr(), ends: map[string]int64{}}
 }
 
 // topics makes the topics of a model.
 func (s *stage) topics(m *goldenModel) {
 	s.t.Helper()
-	events := stream.EventsTopic(m.Name)
-	err := kafka.EnsureTopic(s.t.Context(), s.kafka, events, m.Partitions, 1, time.Hour)
-	if err != nil {
+	if err := kafka.EnsureTopic(s.t.Context(), s.kafka, stream.EventsTopic(m.Name), 1, 1, time.Hour); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// publish writes records to their partitions, in their order.
-func (s *stage) publish(records []goldenRecord) {
+// publish writes the records of a model's log.
+func (s *stage) publish(m *goldenModel, records []goldenRecord) {
 	s.t.Helper()
 	producer, err := kafka.NewProducer(s.kafka)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer producer.Close()
-	type place struct {
-		topic     string
-		partition int
-	}
-	parts := map[place][]kafka.Record{}
+	topic := stream.EventsTopic(m.Name)
+	var log []kafka.Record
 	for _, r := range records {
-		at := place{r.Topic, r.Partition}
-		parts[at] = append(parts[at], kafka.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers})
-	}
-	for at, some := range parts {
-		if err := producer.PublishTo(s.t.Context(), at.topic, at.partition, some...); err != nil {
-			s.t.Fatal(err)
+		if r.Topic == topic {
+			log = append(log, kafka.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers})
 		}
-		if s.ends[at.topic] == nil {
-			s.ends[at.topic] = map[int]int64{}
-		}
-		s.ends[at.topic][at.partition] += int64(len(some))
 	}
+	if err := producer.Publish(s.t.Context(), log...); err != nil {
+		s.t.Fatal(err)
+	}
+	s.ends[topic] += int64(len(log))
 }
 
 // dump returns all records of a topic.
@@ -141,7 +133,7 @@ func (s *stage) dump(topic string) (all []goldenRecord) {
 	return all
 }
 
-// learner starts a learner with a Redis of its own, so that several learn the same log.
+// learner starts a learner.
 func (s *stage) learner(m *goldenModel, redis string) *process {
 	s.t.Helper()
 	return start(s.t, "learner", slices.Concat([]string{"--model", m.Name, "--kafka", s.addr, "--redis", redis, "--save-every", "50ms"}, m.Flags)...)
@@ -164,7 +156,7 @@ func (s *stage) taken(m *goldenModel, addr string) *state.Checkpoint {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		return c.Position.Next == s.ends[stream.EventsTopic(m.Name)][0]
+		return c.Position.Next == s.ends[stream.EventsTopic(m.Name)]
 	})
 	return c
 }
@@ -194,45 +186,38 @@ func replayGolden(t *testing.T, dir string) {
 	verified := mustOutput(t, "hamlet", "verify", backups)
 
 	s := newStage(t)
-	backedUp := []string{"restore", backups, "--kafka", s.addr}
-	want.Models = slices.DeleteFunc(want.Models, func(m goldenModel) bool {
-		if m.ordered() {
-			records = slices.DeleteFunc(records, func(r goldenRecord) bool { return strings.HasSuffix(r.Topic, "."+m.Name) })
-		}
-		return m.ordered()
-	})
-	for i := range want.Models {
-		s.topics(&want.Models[i])
-		backedUp = append(backedUp, "--model", want.Models[i].Name)
+	models := want.ofOne()
+	for i := range models {
+		s.topics(&models[i])
+		s.publish(&models[i], records)
 	}
-	s.publish(records)
 	first, second := ownRedis(t), ownRedis(t)
 	if want.Numerics != model.CurrentNumerics() {
 		if !strings.Contains(verified, "not for this program") {
 			t.Errorf("verify does not say that the backup is of other numerics:\n%s", verified)
 		}
-		_, stderr, status := output(t, "hamlet", append(backedUp, "--redis", second)...)
+		_, stderr, status := output(t, "hamlet", "restore", backups, "--model", models[0].Name, "--redis", second, "--kafka", s.addr)
 		if status != 1 || !strings.Contains(stderr, "of numerics "+want.Numerics) {
 			t.Errorf("restore of numerics %s: status %d\n%s", want.Numerics, status, stderr)
 		}
-		for i := range want.Models { // the log is learnt again
-			s.learner(&want.Models[i], first)
+		for i := range models { // the log is learnt again
+			s.learner(&models[i], first)
 		}
-		for i := range want.Models {
-			s.taken(&want.Models[i], first)
+		for i := range models {
+			s.taken(&models[i], first)
 		}
 		return
 	}
-	out := mustOutput(t, "hamlet", append(backedUp, "--redis", second)...)
+	out := mustOutput(t, "hamlet", "restore", backups, "--model", models[0].Name, "--redis", second, "--kafka", s.addr)
 	if strings.Contains(out, "Nothing follows") {
 		t.Errorf("the backup was not taken in the middle of the log:\n%s", out)
 	}
-	for i := range want.Models {
-		s.learner(&want.Models[i], first)
-		s.learner(&want.Models[i], second)
+	for i := range models {
+		s.learner(&models[i], first)
+		s.learner(&models[i], second)
 	}
-	for i := range want.Models {
-		m := &want.Models[i]
+	for i := range models {
+		m := &models[i]
 		for from, addr := range map[string]string{"its beginning": first, "the checkpoint of the backup": second} {
 			c := s.taken(m, addr)
 			if got := fmt.Sprintf("%x", c.ModelSHA256()); got != m.SHA256 {
@@ -255,7 +240,7 @@ func wantDecoded(t *testing.T, records []goldenRecord) {
 		var err error
 		kind := ""
 		switch {
-		case strings.HasPrefix(r.Topic, "hamlet.order."): // nobody reads the order of 0.1.0 any more
+		case strings.HasPrefix(r.Topic, "hamlet.order."): // of 0.1.0, which nobody reads any more
 			continue
 		case stream.IsStanding(headers):
 			_, err = stream.DecodeStandingRecord(headers, r.Value)
@@ -314,7 +299,6 @@ func TestAddGolden(t *testing.T) {
 	}
 	small := []string{"--table-bits", "8", "--dense", "x,y"}
 	made := golden{Numerics: model.CurrentNumerics(), Models: []goldenModel{
-		{Name: "golden-lean", Partitions: 1, Flags: append(slices.Clone(small), "--experts", "lean")},
 		{Name: "golden-one", Partitions: 1, Flags: small},
 	}}
 	s := newStage(t)
@@ -325,7 +309,7 @@ func TestAddGolden(t *testing.T) {
 		m := &made.Models[i]
 		s.topics(m)
 		all := goldenEvents(t, m, 300)
-		s.publish(all[:len(all)/2])
+		s.publish(m, all[:len(all)/2])
 		rest = append(rest, all[len(all)/2:])
 		s.learner(m, addr)
 		s.taken(m, addr)
@@ -335,7 +319,7 @@ func TestAddGolden(t *testing.T) {
 	var log []goldenRecord
 	for i := range made.Models {
 		m := &made.Models[i]
-		s.publish(rest[i])
+		s.publish(m, rest[i])
 		c := s.taken(m, addr)
 		m.SHA256 = fmt.Sprintf("%x", c.ModelSHA256())
 		log = append(log, s.dump(stream.EventsTopic(m.Name))...)

@@ -14,13 +14,16 @@ import (
 	"hamlet/stream/kafka"
 )
 
+// A place is where a record stands in the log: its offset.
+type place = int64
+
 // said is what a model says of records: what is a dead letter, and which receipts there are.
 type said struct {
-	letters  map[int64]bool
-	receipts map[int64]string // the id of the event that asked for it
+	letters  map[place]bool
+	receipts map[place]string // the id of the event that asked for it
 	alerts   []stream.Alert
 
-	copies, withdrawals int // withdrawals and corrections that took an event out
+	copies, withdrawals int
 }
 
 // apply has a model learn records, one after the other in this process, and returns its
@@ -31,7 +34,7 @@ func (o *replicas) apply(records []kafka.Record) (sha256 string, s said) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	s = said{letters: map[int64]bool{}, receipts: map[int64]string{}}
+	s = said{letters: map[place]bool{}, receipts: map[place]string{}}
 	for i := range records {
 		r := &records[i]
 		at := r.Offset
@@ -74,9 +77,9 @@ func (o *replicas) apply(records []kafka.Record) (sha256 string, s said) {
 }
 
 // published returns the dead letters and the receipts that Kafka holds of the model.
-func (o *replicas) published() (letters map[int64]bool, receipts map[int64]string) {
+func (o *replicas) published() (letters map[place]bool, receipts map[place]string) {
 	o.t.Helper()
-	letters, receipts = map[int64]bool{}, map[int64]string{}
+	letters, receipts = map[place]bool{}, map[place]string{}
 	o.each(stream.DeadLetterTopic, func(r *kafka.Record) {
 		d, err := stream.ParseDeadLetter(r.Headers)
 		if err != nil {
@@ -86,7 +89,7 @@ func (o *replicas) published() (letters map[int64]bool, receipts map[int64]strin
 			letters[d.Offset] = true
 		}
 	})
-	values := map[int64]string{}
+	values := map[place]string{}
 	o.each(stream.ReceiptTopic, func(r *kafka.Record) {
 		var receipt stream.Receipt
 		if err := json.Unmarshal(r.Value, &receipt); err != nil {
@@ -97,7 +100,7 @@ func (o *replicas) published() (letters map[int64]bool, receipts map[int64]strin
 		}
 		at := receipt.Offset
 		if before, twice := values[at]; twice && before != string(r.Value) {
-			o.t.Errorf("two receipts of %v differ:\n%s\n%s", at, before, r.Value)
+			o.t.Errorf("two receipts of offset %v differ:\n%s\n%s", at, before, r.Value)
 		}
 		values[at], receipts[at] = string(r.Value), receipt.ID
 	})
@@ -147,7 +150,7 @@ func (o *replicas) wantLetters(records []kafka.Record) said {
 }
 
 // difference says where two maps differ.
-func difference[V comparable](got, want map[int64]V) (lines []string) {
+func difference[V comparable](got, want map[place]V) (lines []string) {
 	for at := range got {
 		if want[at] != got[at] {
 			lines = append(lines, fmt.Sprint("too much: ", at))

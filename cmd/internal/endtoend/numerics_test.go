@@ -87,13 +87,13 @@ func TestNewNumerics(t *testing.T) {
 			return status == 0 && json.Unmarshal([]byte(stdout), &r) == nil && r.Events > 100
 		})
 
-		// Retire the first: the candidate's learner learns what comes next.
+		// Retire the first: the candidate's learner orders what comes next.
 		for _, p := range u.learning {
 			p.stop()
 		}
 		shadow.kill()
 		heir := startFrom(t, folder, "learner", flags...)
-		u.awaitMore(heir)
+		u.awaitActive(heir)
 		u.stopFeed()
 		u.stopAsk()
 		u.asking.Wait()

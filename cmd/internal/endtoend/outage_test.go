@@ -16,9 +16,9 @@ import (
 )
 
 // The broker goes away and comes back with what it had, again and again. The learners go
-// on, and the model is what its log says.
-func TestOutages(t *testing.T) {
-	outages := rounds(3, 30)
+// on, and the model is what its logs say.
+func TestModelAfterOutages(t *testing.T) {
+	outages := rounds(t, 3, 30)
 	withoutUsers(t)
 	random := rand.New(rand.NewPCG(6, 19))
 	options := embedded.KafkaOptions{Dir: t.TempDir(), Addr: loopback.Hold(t)}
@@ -51,10 +51,10 @@ func (o *replicas) survive(outages int, learners []*process, outage func()) {
 	o.t.Helper()
 	stop := o.flow(4, 20*time.Millisecond)
 	for range outages {
-		o.awaitMore(learners...)
+		o.awaitActive(learners...)
 		outage()
 	}
-	o.awaitMore(learners...)
+	o.awaitActive(learners...)
 	stop()
 	o.wantReplayed()
 	for _, p := range learners {
@@ -72,8 +72,8 @@ func withoutUsers(t *testing.T) {
 }
 
 // A real Kafka is killed with kill −9, and started again. It may lose nothing that it has
-// acknowledged. The model is what its log says.
-func TestKillsOfKafka(t *testing.T) {
+// acknowledged. The model is what its logs say.
+func TestModelAfterKillsOfKafka(t *testing.T) {
 	if !nightly {
 		t.Skip("starts Kafka again and again: HAMLET_NIGHTLY=1 runs it")
 	}

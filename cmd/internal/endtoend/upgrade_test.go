@@ -151,14 +151,14 @@ func (u *upgrading) scorers(folder string) {
 // one takes over.
 func (u *upgrading) learners(folder string) {
 	u.t.Helper()
-	active := u.awaitMore(u.learning...)
+	active := u.awaitActive(u.learning...)
 	for _, i := range []int{1 - active, active} {
 		next := u.learnerFrom(folder, u.servers.kafka)
 		u.learning[i].httpAddr() // a standby has begun, and is told of signals
 		u.learning[i].stop()
 		u.learning[i] = next
 	}
-	u.awaitMore(u.learning...)
+	u.awaitActive(u.learning...)
 }
 
 // finish ends the traffic and compares.

@@ -67,11 +67,6 @@ func learnt(b *testing.B, items []source.Item) (speed, cost float64) {
 	}
 	defer r.Close()
 	cfg, topic := kafka.Config{Brokers: []string{k.Addr()}}, stream.EventsTopic("m")
-	producer, err := kafka.NewProducer(cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer producer.Close()
 	store, err := redis.New(redis.Config{Addr: r.Addr(), Model: "m"})
 	if err != nil {
 		b.Fatal(err)
@@ -110,7 +105,7 @@ func learnt(b *testing.B, items []source.Item) (speed, cost float64) {
 		<-poll.C
 	}
 	begin, before := time.Now(), processTime(b)
-	_, err = ingest.Source(b.Context(), ingest.Config{Publisher: producer, Topic: topic, Log: learning.Log}, func() (ingest.Items, error) {
+	_, err = ingest.Source(b.Context(), ingest.Config{Events: log, Log: learning.Log}, func() (ingest.Items, error) {
 		return func(yield func(source.Item, error) bool) {
 			for i := range items {
 				if !yield(items[i], nil) {

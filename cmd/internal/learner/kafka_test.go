@@ -16,8 +16,8 @@ import (
 // A broker is a Kafka with the topics of a rig in place of its logs in memory.
 type broker struct {
 	*rig
-	kafka    kafka.Config
-	producer *kafka.Producer
+	kafka kafka.Config
+	log   *kafka.Log
 }
 
 func newBroker(t *testing.T) *broker {
@@ -29,10 +29,7 @@ func newBroker(t *testing.T) *broker {
 	t.Cleanup(func() { _ = k.Close() })
 	b := &broker{rig: newRig(t), kafka: kafka.Config{Brokers: []string{k.Addr()}}}
 	b.ensure()
-	if b.producer, err = kafka.NewProducer(b.kafka); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.producer.Close() })
+	b.log = b.open()
 	return b
 }
 
@@ -43,25 +40,27 @@ func (b *broker) ensure() {
 	}
 }
 
-func (b *broker) config() Config {
+// open returns the topic as another client sees it.
+func (b *broker) open() *kafka.Log {
 	b.t.Helper()
-	cfg := b.rig.config()
 	log, err := kafka.NewLog(b.kafka, b.topic)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = log.Close() })
-	cfg.Follow.Log = log
+	return log
+}
+
+func (b *broker) config() Config {
+	b.t.Helper()
+	cfg := b.rig.config()
+	cfg.Follow.Log = b.open()
 	return cfg
 }
 
 func (b *broker) produce(records ...stream.Record) {
 	b.t.Helper()
-	published := make([]kafka.Record, len(records))
-	for i, r := range records {
-		published[i] = kafka.Record{Topic: b.topic, Key: r.Key, Value: r.Value, Headers: r.Headers}
-	}
-	if err := b.producer.Publish(b.t.Context(), published...); err != nil {
+	if err := b.log.Append(b.t.Context(), records...); err != nil {
 		b.t.Fatal(err)
 	}
 }
