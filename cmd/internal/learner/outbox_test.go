@@ -154,6 +154,7 @@ func handle(t *testing.T, p *worker, records []stream.Record, from int64) error 
 // Without NATS the learner goes on learning and does not save; with it, the
 // alert goes out, once, and then the save.
 func TestSavesWaitForAlerts(t *testing.T) {
+	t.Parallel()
 	r, n := newRig(t), newNATSRig(t)
 	records, _ := texts(t, 60)
 	cfg := r.config()
@@ -219,6 +220,7 @@ func TestSavesWaitForAlerts(t *testing.T) {
 // A stop while there is no NATS saves nothing that an unpublished alert is in,
 // and says so.
 func TestStopWithoutNATS(t *testing.T) {
+	t.Parallel()
 	r, n := newRig(t), newNATSRig(t)
 	records, _ := texts(t, 20)
 	cfg := r.config()

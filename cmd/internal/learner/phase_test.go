@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 	"hamlet/stream"
@@ -534,6 +536,46 @@ func TestAttemptsPause(t *testing.T) {
 		t.Errorf("in the pause it is %v, %v", b.w.phase, err)
 	}
 	b.idle(active)
+}
+
+// The metrics say who is active, what a standby keeps, and why a learner became active.
+func TestRoleMetrics(t *testing.T) {
+	r := newRig(t)
+	shown := map[string]*prometheus.Registry{}
+	open := func(name string) *hand {
+		shown[name] = prometheus.NewRegistry()
+		return r.hand(name, func(cfg *Config) { cfg.Metrics = NewMetrics(shown[name]) })
+	}
+	want := func(name string, values map[string]float64) {
+		t.Helper()
+		got := gathered(t, shown[name])
+		for series, v := range values {
+			if g, ok := got["hamlet_learner_"+series]; !ok || g != v {
+				t.Errorf("%s: %s is %v (there: %v), want %v", name, series, g, ok, v)
+			}
+		}
+	}
+	a, b := open("a"), open("b")
+	a.learn(0, letter(0))
+	b.learn(0, letter(0))
+	want("a", map[string]float64{"active{default,0}": 1, "kept{0}": 0, "takeovers_total{free}": 1, "takeovers_total{lapsed}": 0, "unsaved_records{0}": 1})
+	want("b", map[string]float64{"active{default,0}": 0, "kept{0}": 1, "takeovers_total{free}": 0, "beat_age_seconds{}": 0})
+	if _, ok := gathered(t, shown["b"])["hamlet_learner_unsaved_records{0}"]; ok {
+		t.Error("a standby shows what only the active learner is to show")
+	}
+	b.look(lapsedAfter)
+	b.idle(active)
+	a.look(1)
+	a.idle(standby)
+	want("a", map[string]float64{"active{default,0}": 0, "beat_age_seconds{}": 0})
+	want("b", map[string]float64{"active{default,0}": 1, "kept{0}": 0, "takeovers_total{lapsed}": 1})
+	if age := gathered(t, shown["b"])["hamlet_learner_beat_age_seconds{}"]; age <= 0 {
+		t.Errorf("the active learner's last beat was %v s ago", age)
+	}
+	r.forget()
+	b.look(1)
+	b.idle(active)
+	want("b", map[string]float64{"active{default,0}": 1, "takeovers_total{again}": 1})
 }
 
 // An epoch that was never beaten is an older program's. It lapses after a minute without a save,

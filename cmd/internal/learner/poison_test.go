@@ -11,6 +11,7 @@ import (
 	"hamlet/algos/algotest/plant"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/example/exampletest"
+	"hamlet/cmd/internal/follow"
 	"hamlet/stream"
 )
 
@@ -173,6 +174,39 @@ func TestPoisonMakesOneModel(t *testing.T) {
 		t.Errorf("%s saved %d events, or another model than a replay's", c.Writer, c.Events)
 	}
 	r.wantDefects(20, 60, 61)
+}
+
+// A program that has mended the defect follows the decision of the one that panicked.
+func TestAMendedProgramFollows(t *testing.T) {
+	r := newRig(t)
+	records, _ := texts(t, 80)
+	a := r.hand("a")
+	a.learn(0, records[:50]...)
+	a.save()
+	mended := r.hand("mended")
+	mended.learn(50, records[50:]...)
+	t.Run("panics", func(t *testing.T) {
+		plant.Learning(t, "e60")
+		if err := handle(t, a.w, records[50:], 50); !errors.Is(err, follow.ErrReload) {
+			t.Fatal(err)
+		}
+		a.open()
+		a.learn(50, records[50:]...)
+		a.save()
+	})
+	mended.look(1)
+	mended.reloads("another learner")
+	mended.open()
+	if sum(t, mended.w.model) != r.head().ModelSHA256() || len(mended.w.model.Config().SetAside) != 1 {
+		t.Errorf("it has set aside %v, or another model", mended.w.model.Config().SetAside)
+	}
+	mended.learn(80, records[60]) // a copy
+	if got := all(t, r.dead); len(got) != 1 || mended.w.model.Events() != 79 {
+		t.Errorf("%d letters, %d events", len(got), mended.w.model.Events())
+	}
+	mended.look(lapsedAfter)
+	mended.idle(active)
+	r.wantDefects(60, 80)
 }
 
 // A defect that many events meet ends the learner.

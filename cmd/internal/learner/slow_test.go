@@ -188,6 +188,7 @@ func TestASaveIsOfOneMoment(t *testing.T) {
 
 // A learner that stops saves everything, though that takes longer than Drain.
 func TestAStopSavesOverASlowLink(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	records, m := texts(t, 100)
 	r.produce(records...)
@@ -208,6 +209,7 @@ func TestAStopSavesOverASlowLink(t *testing.T) {
 
 // A learner that ends because its log failed for good does not wait for a slow save.
 func TestAFailedLogDoesNotWaitForASlowSave(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	records, _ := texts(t, 20)
 	store, line := r.through()

@@ -132,6 +132,7 @@ func (r *rig) wantLetters(n int) {
 // The active learner is cut off after it has learnt what it neither published nor saved. The standby
 // goes on with the model that it holds, and publishes that, each once.
 func TestAStandbyTakesOver(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	records, m := withLetters(t, 600)
 	a := r.replica("a")
@@ -170,6 +171,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 // The active learner loses the lease to somebody who does nothing with it. It keeps its model, stands
 // by, and goes on when the lease lapses.
 func TestTheActiveLearnerBecomesAStandby(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	records, m := withLetters(t, 300)
 	r.produce(records[:100]...)
@@ -311,6 +313,7 @@ func (l *cuttable) Read(ctx context.Context, from int64, most stream.Limit, wait
 // A learner that is cut off from the log alone beats no more, and the standby takes over. Once the log
 // answers it stands by, and the saved model stays that of the log.
 func TestCutOffFromTheLog(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	records, m := withLetters(t, 300)
 	r.produce(records[:100]...)

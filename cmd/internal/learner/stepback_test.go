@@ -64,6 +64,7 @@ func (h *hand) stepBack(r *rig) error {
 // A log that has lost its end, as after a power failure: the learner goes on from the newest version
 // that the log still has, says what is lost, and saves under an epoch of its own.
 func TestALogThatLostItsEnd(t *testing.T) {
+	t.Parallel()
 	r, records := threeVersions(t)
 	_, want := texts(t, 700)
 	before := r.head()
@@ -151,6 +152,7 @@ func TestAfterAStepBackRecordsAreNew(t *testing.T) {
 // Two learners whose log loses its end under them: one steps back and saves, the other one comes to
 // the same model.
 func TestALogLosesItsEndUnderLearners(t *testing.T) {
+	t.Parallel()
 	r, _ := threeVersions(t)
 	_, want := texts(t, 700)
 	a, b := r.run(r.config()), r.run(r.config())
@@ -294,6 +296,9 @@ func TestALogReplacedUnderALearner(t *testing.T) {
 	}
 	if got := r.head(); got.ModelSHA256() != sum(t, m) || got.Position.Next != 300 {
 		t.Errorf("%d events at offset %d were saved, want the 300 of the first log", got.Events, got.Position.Next)
+	}
+	if l, err := r.store.Lease(t.Context()); err != nil || !l.Free() {
+		t.Errorf("the lease is %+v, %v; want it free", l, err)
 	}
 }
 
