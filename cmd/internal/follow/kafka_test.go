@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"hamlet/cmd/internal/follow"
@@ -24,23 +23,6 @@ func fakeTopic(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, kafka.Config) {
 	}
 	t.Cleanup(fake.Close)
 	return fake, kafka.Config{Brokers: fake.ListenAddrs(), Log: testLog(t)}
-}
-
-func ensure(t testing.TB, cfg kafka.Config) {
-	t.Helper()
-	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, "t", 1, 1, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func remove(t testing.TB, cfg kafka.Config) {
-	t.Helper()
-	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers...), Transport: &kafkago.Transport{DialTimeout: 30 * time.Second}}
-	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
-	res, err := client.DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{"t"}})
-	if err != nil || res.Errors["t"] != nil {
-		t.Fatal(err, res.Errors)
-	}
 }
 
 // publish appends records with the values first, first+1, …
