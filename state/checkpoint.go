@@ -1,7 +1,6 @@
 // Package state defines a [Checkpoint]: the bytes of a partition's model and its
-// position in the log. (A model of several partitions follows one log as well, which says
-// in which order it takes them.) Both are saved in one write. A model with a wrong position would
-// learn records twice or lose them.
+// position in the log. Both are saved in one write. A model with a wrong position would learn
+// records twice or lose them.
 //
 // [Pointer], [Heading] and the errors belong to the contract of a store. Package
 // storetest tests the contract; package redis is a store. To all of them a model is
@@ -41,7 +40,6 @@ type Checkpoint struct {
 	Writer   string    // who held it: see Lease. A store keeps it beside the manifest; "" if it does not know
 	Events   uint64    // events applied: the model's clock
 	Position Position  // the records absorbed
-	Order    []byte    // of a model of several partitions: its place in each, opaque here; empty: Position says all
 	Model    []byte    // the model, opaque here
 	Saved    time.Time // decides which versions a store keeps; not part of the model
 }

@@ -21,7 +21,7 @@ type Chunk struct {
 func Split(c *Checkpoint) (*Manifest, []Chunk) {
 	m := &Manifest{
 		Schema: c.Schema, Numerics: c.Numerics, Config: slices.Clone(c.Config), Epoch: c.Epoch, Writer: c.Writer, Events: c.Events,
-		Position: c.Position, Order: slices.Clone(c.Order), Saved: c.Saved, Model: c.ModelSHA256(), Length: int64(len(c.Model)),
+		Position: c.Position, Saved: c.Saved, Model: c.ModelSHA256(), Length: int64(len(c.Model)),
 	}
 	chunks := make([]Chunk, 0, chunkCount(m.Length))
 	for data := range slices.Chunk(c.Model, ChunkSize) {
@@ -61,7 +61,7 @@ func Join(m *Manifest, data [][]byte) (*Checkpoint, error) {
 	}
 	return &Checkpoint{
 		Schema: m.Schema, Numerics: m.Numerics, Config: slices.Clone(m.Config), Epoch: m.Epoch, Writer: m.Writer, Events: m.Events,
-		Position: m.Position, Order: slices.Clone(m.Order), Model: model, Saved: m.Saved,
+		Position: m.Position, Model: model, Saved: m.Saved,
 	}, nil
 }
 

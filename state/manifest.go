@@ -16,7 +16,7 @@ import (
 //
 //	 at  bytes
 //	  0   8    "hamletMF"
-//	  8   4    version of this layout: 3 with an order, 2 without
+//	  8   4    version of this layout: 2
 //	 12   4    schema
 //	 16   8    epoch
 //	 24   8    events
@@ -33,12 +33,11 @@ import (
 //	168   N    numerics
 //	      C    config
 //	      32K  names of the chunks, in order
-//	      4    only in version 3: O, length of the order, at least 1
-//	      O    only in version 3: the order
 //	      32   SHA-256 of all bytes before
 //
 // Nothing may follow. Each manifest has one encoding. UnmarshalBinary also reads
-// version 1, which lacks the 32 bytes at 72: there Position.Before equals Chain.
+// version 1, which lacks the 32 bytes at 72: there Position.Before equals Chain. Version 3 is
+// hamlet 0.1.0's, of one model of several partitions: [ErrPartitions].
 type Manifest struct {
 	Schema   int
 	Numerics string
@@ -47,7 +46,6 @@ type Manifest struct {
 	Writer   string // not in the manifest's bytes: a store keeps it beside them
 	Events   uint64
 	Position Position
-	Order    []byte
 	Chunks   [][sha256.Size]byte // names of the model's chunks, in order
 	Model    [sha256.Size]byte   // SHA-256 of the model
 	Length   int64               // length of the model, in bytes
@@ -56,8 +54,9 @@ type Manifest struct {
 
 const (
 	manifestMagic   = "hamletMF"
-	manifestVersion = 3   // the newest; without an order, 2 is written
+	manifestVersion = 2   // the one that is written
 	manifestHeader  = 168 // bytes before numerics
+	orderedVersion  = 3   // of hamlet 0.1.0, which this program does not read
 )
 
 // AppendBinary appends the manifest's bytes to dst. It is an error if the layout
@@ -68,11 +67,7 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 	}
 	start := len(dst)
 	dst = append(dst, manifestMagic...)
-	version := uint32(manifestVersion)
-	if len(m.Order) == 0 {
-		version = 2
-	}
-	dst = binary.BigEndian.AppendUint32(dst, version)
+	dst = binary.BigEndian.AppendUint32(dst, manifestVersion)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(m.Schema))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(m.Epoch))
 	dst = binary.BigEndian.AppendUint64(dst, m.Events)
@@ -91,10 +86,6 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 	for i := range m.Chunks {
 		dst = append(dst, m.Chunks[i][:]...)
 	}
-	if len(m.Order) > 0 {
-		dst = binary.BigEndian.AppendUint32(dst, uint32(len(m.Order)))
-		dst = append(dst, m.Order...)
-	}
 	sum := sha256.Sum256(dst[start:])
 	return append(dst, sum[:]...), nil
 }
@@ -107,6 +98,11 @@ func (m *Manifest) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("%w: %d bytes that are not a manifest", ErrCorrupt, len(b))
 	}
 	version := binary.BigEndian.Uint32(b[8:])
+	if version == orderedVersion {
+		return fmt.Errorf("%w: hamlet 0.1.0 learnt it from several partitions in the order of another log. With 0.1.0, "+
+			"stop ingest, let the learner save, and write hamlet order export FILE; then hamlet log import FILE --model NAME, "+
+			"and have it learnt with --model NAME", ErrPartitions)
+	}
 	if version < 1 || version > manifestVersion {
 		return fmt.Errorf("manifest has version %d, this program reads 1 to %d: use the hamlet that wrote it or a newer one",
 			version, manifestVersion)
@@ -124,16 +120,7 @@ func (m *Manifest) UnmarshalBinary(b []byte) error {
 	numerics := uint64(binary.BigEndian.Uint32(body[156:]))
 	config := uint64(binary.BigEndian.Uint32(body[160:]))
 	chunks := uint64(binary.BigEndian.Uint32(body[164:]))
-	want, order := manifestHeader+numerics+config+sha256.Size*chunks, []byte(nil)
-	if version == 3 && uint64(len(body)) > want+4 {
-		order = body[want+4:]
-		if n := binary.BigEndian.Uint32(body[want:]); uint64(n) != uint64(len(order)) {
-			return fmt.Errorf("%w: a manifest announces an order of %d bytes and has %d", ErrCorrupt, n, len(order))
-		}
-		body = body[:want]
-	} else if version == 3 {
-		return fmt.Errorf("%w: a manifest of version 3 has no order", ErrCorrupt)
-	} else if uint64(len(body)) != want {
+	if want := manifestHeader + numerics + config + sha256.Size*chunks; uint64(len(body)) != want {
 		return fmt.Errorf("%w: a manifest of %d bytes announces %d bytes before its hash, in version %d; it has %d",
 			ErrCorrupt, len(b), want, version, len(body))
 	}
@@ -156,9 +143,6 @@ func (m *Manifest) UnmarshalBinary(b []byte) error {
 	}
 	rest := body[manifestHeader:]
 	got.Numerics = string(rest[:numerics])
-	if len(order) > 0 {
-		got.Order = bytes.Clone(order)
-	}
 	if config > 0 {
 		got.Config = bytes.Clone(rest[numerics : numerics+config])
 	}
@@ -190,7 +174,7 @@ func (m *Manifest) check() error {
 	for _, field := range []struct {
 		name   string
 		length int
-	}{{"numerics", len(m.Numerics)}, {"config", len(m.Config)}, {"chunk list", len(m.Chunks)}, {"order", len(m.Order)}} {
+	}{{"numerics", len(m.Numerics)}, {"config", len(m.Config)}, {"chunk list", len(m.Chunks)}} {
 		if int64(field.length) > math.MaxUint32 {
 			errs = append(errs, fmt.Errorf("%s of length %d", field.name, field.length))
 		}

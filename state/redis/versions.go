@@ -17,7 +17,6 @@ type VersionInfo struct {
 	Epoch    int64
 	Events   uint64 // the model's event count
 	Position state.Position
-	Order    []byte    // of a model of several partitions, as in its checkpoint
 	Saved    time.Time // UTC
 	SHA256   [32]byte  // of the model
 	Bytes    int64     // length of the model
@@ -71,13 +70,16 @@ func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
 				err = m.UnmarshalBinary(b)
 			}
 		}
+		if errors.Is(err, state.ErrPartitions) {
+			return nil, s.explain(doing, err)
+		}
 		if err != nil {
 			s.cfg.Log.Warn("a version cannot be read", "model", s.cfg.Model,
 				"version", version, "error", err)
 			continue
 		}
 		infos = append(infos, VersionInfo{
-			Version: number, Epoch: m.Epoch, Events: m.Events, Position: m.Position, Order: m.Order, Saved: m.Saved, SHA256: m.Model,
+			Version: number, Epoch: m.Epoch, Events: m.Events, Position: m.Position, Saved: m.Saved, SHA256: m.Model,
 			Bytes: m.Length, Numerics: m.Numerics, Config: m.Config,
 			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,
 			Replaced: replaced[i].Val() != "", Lost: lost[i].Val() != "",

@@ -64,10 +64,6 @@ var (
 	// again later.
 	ErrUnconfirmed = errors.New("the log is not confirmed")
 
-	// ErrSettings: a topic's settings would lose what an order log needs. The error says
-	// which one, and what it should be.
-	ErrSettings = errors.New("the topic's settings do not fit an order log")
-
 	// ErrReload: a Handler returns it (wrapped) to be dropped and opened again from
 	// its saved state, for instance when another learner saved first.
 	ErrReload = errors.New("reload the state")

@@ -374,6 +374,21 @@ func TestTheStoreLostItsData(t *testing.T) {
 	if c := r.head(); c.Position.Next != 1 || c.Writer != a.l.writer {
 		t.Errorf("saved %+v", c)
 	}
+	// A save that was begun before is refused, which is no second loss.
+	a.learn(1, letter(1))
+	r.forget()
+	if err := a.w.startSave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitRunning(t, a.w)
+	a.l.watch.step(t.Context())
+	epoch := a.w.lease.Epoch
+	if a.idle(active); a.w.lease.Epoch != epoch+1 {
+		t.Errorf("epoch %d after %d", a.w.lease.Epoch, epoch)
+	}
+	if a.save(); r.head().Position.Next != 2 {
+		t.Errorf("saved at %d", r.head().Position.Next)
+	}
 	// The reply of an Acquire was lost: the lease is this learner's own.
 	seen, err := r.store.Lease(t.Context())
 	if err == nil {
@@ -384,7 +399,7 @@ func TestTheStoreLostItsData(t *testing.T) {
 	}
 	a.l.watch.step(t.Context())
 	a.idle(active)
-	a.learn(1, letter(1))
+	a.learn(2, letter(2))
 	a.save()
 }
 

@@ -255,6 +255,7 @@ func (w *worker) reacquire(ctx context.Context) error {
 	}
 	w.log.Warn("the store has lost the model's state: saving the model that is in memory",
 		"epoch_before", w.lease.Epoch, "epoch", lease.Epoch, "events", w.model.Events(), "next_offset", w.position.Next)
+	w.abandon() // a save that runs has the epoch before: it would be refused, and read as a loss
 	w.lease, w.followed = lease, lineage{lease.Epoch, lease.Writer}
 	w.l.watch.hold(lease)
 	w.l.cfg.Metrics.taken(takenAgain)

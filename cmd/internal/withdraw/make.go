@@ -51,8 +51,6 @@ type Plan struct {
 	Model, Source string
 	Partitions    []*PartitionPlan
 	Traces        []string // parts of a model where an event that is withdrawn leaves a trace
-
-	ordered bool // one model learns all partitions
 }
 
 // traces are what model.Receipt says of a withdrawal.
@@ -72,7 +70,7 @@ func withdrawable(of []*PartitionPlan) (n int) {
 // writes nothing. It may read whole logs, and ends when ctx does. It calls progress for
 // each record.
 func Make(ctx context.Context, servers Servers, r *Request, progress func(Progress)) (*Plan, error) {
-	parts, o, err := servers.parts(ctx, r.Model)
+	parts, err := servers.parts(ctx, r.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +82,6 @@ func Make(ctx context.Context, servers Servers, r *Request, progress func(Progre
 	}
 	plan := &Plan{Model: r.Model, Source: r.Source, Traces: traces}
 	pl := planner{source: r.Source, recent: r.Recent, spamAt: r.SpamAt, hamAt: r.HamAt, progress: reporting(progress, "reading")}
-	if o != nil {
-		plan.ordered = true
-		plan.Partitions, err = pl.ofOrdered(ctx, o)
-		return plan, err
-	}
 	for _, p := range parts {
 		of, err := pl.ofPart(ctx, p)
 		if err != nil {
@@ -104,21 +97,11 @@ func Make(ctx context.Context, servers Servers, r *Request, progress func(Progre
 // has each where the plan found it, and no later events have pushed it out of the model's
 // window. A label that was withdrawn in the meantime is no error. It writes nothing.
 func (p *Plan) Recheck(ctx context.Context, servers Servers, progress func(Progress)) error {
-	parts, o, err := servers.parts(ctx, p.Model)
+	parts, err := servers.parts(ctx, p.Model)
 	if err != nil {
 		return err
 	}
 	report := reporting(progress, "checking")
-	var m *model.Model // of all partitions
-	if o != nil {
-		if m, err = model.Restore(parts[0].head.Model); err != nil {
-			return fmt.Errorf("the saved model: %w", err)
-		}
-		o.forget()
-		if err := o.catchUp(ctx, m, report); err != nil {
-			return err
-		}
-	}
 	now := map[int]*part{}
 	for _, p := range parts {
 		now[p.number] = p
@@ -132,12 +115,7 @@ func (p *Plan) Recheck(ctx context.Context, servers Servers, progress func(Progr
 		if p == nil {
 			return fmt.Errorf("redis no longer keeps a model of partition %d", of.Partition)
 		}
-		var n int
-		if o != nil {
-			n, err = of.gone(ctx, m, report)
-		} else {
-			n, err = of.recheck(ctx, p, report)
-		}
+		n, err := of.recheck(ctx, p, report)
 		if err != nil {
 			return fmt.Errorf("partition %d: %w", of.Partition, err)
 		}
@@ -186,25 +164,24 @@ func (pl *PartitionPlan) gone(ctx context.Context, m *model.Model, progress func
 // patience bounds a question to Redis.
 const patience = 20 * time.Second
 
-// parts loads the saved models, and asks where the logs begin and end. Of one model of several
-// partitions it returns that too.
-func (s Servers) parts(ctx context.Context, name string) (parts []*part, o *orderedModel, err error) {
+// parts loads the saved model, and asks where its log begins and ends.
+func (s Servers) parts(ctx context.Context, name string) (parts []*part, err error) {
 	ask, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	numbers, err := s.Store.Partitions(ask)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(numbers) == 0 {
-		return nil, nil, fmt.Errorf("redis keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", name)
+		return nil, fmt.Errorf("redis keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", name)
 	}
 	if err := kafka.Ping(ask, s.Kafka); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	topic := stream.EventsTopic(name)
 	first, end, err := kafka.Offsets(ctx, s.Kafka, topic)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, number := range numbers {
 		head, _, err := s.Store.Load(ctx, state.Head)
@@ -212,22 +189,16 @@ func (s Servers) parts(ctx context.Context, name string) (parts []*part, o *orde
 			continue
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if _, there := end[number]; !there {
-			return nil, nil, fmt.Errorf("the model has a partition %d, and topic %s has none: is this the Kafka of its learner?", number, topic)
+			return nil, fmt.Errorf("the model has a partition %d, and topic %s has none: is this the Kafka of its learner?", number, topic)
 		}
 		p := &part{number: number, kafka: s.Kafka, topic: topic, head: head, position: head.Position, first: first[number], end: end[number], to: end[number]}
-		if len(head.Order) > 0 {
-			if o, err = s.newOrdered(name, p, first, end); err != nil {
-				return nil, nil, err
-			}
-			return o.parts, o, nil
-		}
 		if err := p.check(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		parts = append(parts, p)
 	}
-	return parts, nil, nil
+	return parts, nil
 }

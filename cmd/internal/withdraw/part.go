@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"time"
 
 	"hamlet/algos/model"
@@ -20,7 +21,6 @@ type part struct {
 	topic      string
 	head       *state.Checkpoint // the saved model
 	position   state.Position    // that it has learnt in this partition
-	ordered    *orderedModel     // that learns all partitions; nil: the partition has a model of its own
 	first, end int64             // of the log, when it was asked
 	from, to   int64             // the offsets that --since and --until mean
 }
@@ -144,4 +144,25 @@ func (p *part) count(ctx context.Context, lowest int64, n uint64) (int64, error)
 		return lowest, err
 	}
 	return lowest + isEvent.fromEnd(p.head.Events-n), nil
+}
+
+// A bitmap has a bit for each of some records.
+type bitmap []uint64
+
+func (b bitmap) set(i int64) { b[i/64] |= 1 << (i % 64) }
+
+// fromEnd returns the place of the one that n ones follow; 0 if there are no more than n.
+func (b bitmap) fromEnd(n uint64) int64 {
+	for i := len(b) - 1; i >= 0; i-- {
+		word := b[i]
+		if ones := uint64(bits.OnesCount64(word)); n >= ones {
+			n -= ones
+			continue
+		}
+		for ; n > 0; n-- {
+			word &^= 1 << (63 - bits.LeadingZeros64(word))
+		}
+		return int64(64*i + 63 - bits.LeadingZeros64(word))
+	}
+	return 0
 }

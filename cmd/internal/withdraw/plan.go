@@ -107,18 +107,14 @@ func clone(m *model.Model) (*model.Model, error) {
 }
 
 // find counts the source's labels, and notes which of them m can still withdraw and which
-// events are recent. Then m has learnt the log to its end. A model of several partitions has
-// done that before: see orderedModel.catchUp.
+// events are recent. Then m has learnt the log to its end.
 func (pl *planner) find(ctx context.Context, plan *PartitionPlan, m *model.Model) error {
 	p := plan.part
 	next := p.position.Next
-	if p.ordered != nil {
-		next = p.end // m has learnt all
-	}
 	recentFrom := p.end - int64(max(4*pl.recent, mostBehind/10))
 	return p.read(ctx, min(p.from, recentFrom, next-1), p.end, func(r *record) error {
 		pl.progress(p, r.Offset)
-		if r.Offset == next-1 && p.ordered == nil {
+		if r.Offset == next-1 {
 			if err := p.follows(r); err != nil {
 				return err
 			}

@@ -71,9 +71,6 @@ func eventBound(name, text, partition, event string) (b Bound, err error) {
 // after, or of the first record that was written at the time or later. In the other
 // partitions an event means the time at which it was written.
 func (b Bound) resolve(ctx context.Context, parts []*part, after int64, set func(p *part, offset int64)) error {
-	if o := parts[0].ordered; o != nil && b.event != 0 {
-		return o.resolve(ctx, b, after, set)
-	}
 	named, err := b.part(parts)
 	if err != nil || !b.given() {
 		return err

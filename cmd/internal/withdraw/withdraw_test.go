@@ -43,7 +43,6 @@ type rig struct {
 	store    *redis.Store
 	producer *kafka.Producer
 	topic    string
-	ordered  bool // one model learns all partitions
 
 	mu      sync.Mutex
 	offsets map[int][]int64 // by partition, of the model's events in order
@@ -152,7 +151,7 @@ func (r *rig) learn() {
 	r.t.Helper()
 	stop := r.start()
 	defer stop()
-	if err := awaitSaved(r.t.Context(), r.store, r.ordered, r.ends(), awaitAll); err != nil {
+	if err := awaitSaved(r.t.Context(), r.store, r.ends(), awaitAll); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -344,7 +343,7 @@ func TestEventsBehindCopies(t *testing.T) {
 		}
 	}
 	r.learn()
-	parts, _, err := Servers{Kafka: r.kafka, Store: r.store}.parts(t.Context(), "default")
+	parts, err := Servers{Kafka: r.kafka, Store: r.store}.parts(t.Context(), "default")
 	if err != nil {
 		t.Fatal(err)
 	}

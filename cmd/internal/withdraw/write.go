@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"hamlet/cmd/internal/sequencer"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -98,7 +97,7 @@ func (p *Plan) Saved(ctx context.Context, servers Servers, patience time.Duratio
 			end[of.Partition] = of.Until
 		}
 	}
-	err := awaitSaved(ctx, servers.Store, p.ordered, end, patience)
+	err := awaitSaved(ctx, servers.Store, end, patience)
 	if errors.Is(err, errNotSaved) {
 		return false, nil
 	}
@@ -111,7 +110,7 @@ func (p *Plan) Unsaved(ctx context.Context, store *redis.Store) (missing []int, 
 		if of.Until == 0 {
 			continue
 		}
-		next, err := learntUpTo(ctx, store, p.ordered, of.Partition)
+		next, err := learntUpTo(ctx, store)
 		if err != nil {
 			return nil, err
 		}
@@ -122,36 +121,24 @@ func (p *Plan) Unsaved(ctx context.Context, store *redis.Store) (missing []int, 
 	return missing, nil
 }
 
-// learntUpTo returns the offset of a partition up to which the saved model has learnt.
-func learntUpTo(ctx context.Context, store *redis.Store, ordered bool, partition int) (int64, error) {
-	if !ordered {
-		h, err := store.Heading(ctx, state.Head)
-		return h.Next, err
-	}
-	versions, err := store.Versions(ctx)
-	if err != nil || len(versions) == 0 {
-		return 0, err
-	}
-	offsets, err := sequencer.OffsetsIn(versions[0].Order)
-	if err != nil || partition >= len(offsets) {
-		return 0, err
-	}
-	return offsets[partition], nil
+// learntUpTo returns the offset up to which the saved model has learnt.
+func learntUpTo(ctx context.Context, store *redis.Store) (int64, error) {
+	h, err := store.Heading(ctx, state.Head)
+	return h.Next, err
 }
 
 // errNotSaved says that the patience of awaitSaved is at its end.
 var errNotSaved = errors.New("the learner has not yet saved a model with the withdrawals")
 
-// awaitSaved waits until the saved models, or the one of all partitions, have learnt the logs up
-// to the offsets end, by partition.
-func awaitSaved(ctx context.Context, store *redis.Store, ordered bool, end map[int]int64, patience time.Duration) error {
+// awaitSaved waits until the saved model has learnt the log up to the offsets end, by partition.
+func awaitSaved(ctx context.Context, store *redis.Store, end map[int]int64, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNotSaved)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for partition, offset := range end {
+	for _, offset := range end {
 		for {
-			next, err := learntUpTo(ctx, store, ordered, partition)
+			next, err := learntUpTo(ctx, store)
 			if err == nil && next >= offset {
 				break
 			}
