@@ -15,6 +15,7 @@ import (
 	"hamlet/cmd/internal/gateway/doors"
 	"hamlet/cmd/internal/services"
 	"hamlet/cmd/internal/settings"
+	"hamlet/stream/logtest"
 )
 
 // openHTTPDoor returns the handlers of the HTTP door that c opens, and what the log says.
@@ -29,7 +30,7 @@ func openHTTPDoor(t *testing.T, c *upCommand) (map[string]http.Handler, string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	handlers, err := c.httpDoor(s, opened, nil, log)
+	handlers, err := c.httpDoor(s, opened, &logtest.Memory{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
