@@ -154,6 +154,23 @@ func TestAStandbyWaitsUntilTheLeaseLapses(t *testing.T) {
 	}
 }
 
+// A reading that failed starts the count of equal ones again.
+func TestAFailedReadingProvesNothing(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.idle(active)
+	store := new(blind)
+	b := r.hand("b", func(cfg *Config) { store.Store, cfg.Store = cfg.Store, store })
+	b.look(lapsedAfter - 2) // and one at its opening
+	store.blind = true
+	b.look(1)
+	store.blind = false
+	b.look(lapsedAfter - 1)
+	b.idle(standby)
+	b.look(1)
+	b.idle(active)
+}
+
 // A standby acquires nothing while the log does not answer, and the active learner does not beat.
 func TestWithoutALogNobodyActs(t *testing.T) {
 	r := newRig(t)
@@ -408,10 +425,12 @@ func TestLeavingSavesAndFreesTheLease(t *testing.T) {
 	r := newRig(t)
 	a := r.hand("a")
 	a.learn(0, letter(0))
-	b := r.hand("b")
+	store := new(asked)
+	b := r.hand("b", func(cfg *Config) { store.Store, cfg.Store = cfg.Store, store })
 	b.learn(0, letter(0))
-	if err := b.w.Close(t.Context()); err != nil {
-		t.Fatal(err)
+	store.calls = nil
+	if err := b.w.Close(t.Context()); err != nil || len(store.calls) > 0 {
+		t.Fatalf("%v; a standby asks the store to %q", err, store.calls)
 	}
 	if _, err := r.store.Heading(t.Context(), state.Head); !errors.Is(err, state.ErrNone) {
 		t.Errorf("a standby saved: %v", err)

@@ -221,6 +221,29 @@ func TestAStandbyStepsBackToo(t *testing.T) {
 	}
 }
 
+// A learner that has not noticed that the log lost its end saves once more. One that stepped back
+// does not take that for its own, though it goes on from a version of the same learner.
+func TestAStepBackFollowsNobody(t *testing.T) {
+	r := newRig(t)
+	records, _ := texts(t, 30)
+	r.produce(records...)
+	a := r.hand("a")
+	for from := 0; from < 30; from += 10 {
+		a.learn(int64(from), records[from:from+10]...)
+		a.save()
+	}
+	r.events.Cut(25)
+	b := r.hand("b")
+	if err := b.stepBack(r); err != nil {
+		t.Fatal(err)
+	}
+	a.learn(30, letter(30))
+	a.save()
+	b.learn(20, records[20:25]...)
+	b.look(1)
+	b.reloads("another learner")
+}
+
 // A learner that stepped back dies before it saves. The next one goes on from the same version.
 func TestDeathAfterAStepBack(t *testing.T) {
 	r, records := threeVersions(t)

@@ -169,7 +169,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	numerics := regexp.QuoteMeta(m.Numerics())
-	r.must("list", `(?m)^clean +1 +10 +1h +\d\.\d MB +`+numerics+` +1 +–$\n^spam +2 +20 +1h .* 2 +1$`)
+	r.must("list", `(?m)^clean +1 +10 +1h +\d\.\d MB +`+numerics+` +1 +–$\n^spam +1 +20 +1h .* 1 +1$`)
 	if out := r.must("list clean"); strings.Contains(out, "spam") {
 		t.Errorf("one model: %s", out)
 	}

@@ -53,7 +53,7 @@ func TestChangesAreShownOnce(t *testing.T) {
 // alone.
 func TestChangesAreLogged(t *testing.T) {
 	changes := []stream.Alert{
-		{Kind: stream.AlertConcept, State: stream.AlertRaised, Event: 7, Body: stream.AlertText, Reading: "the world changed", Partition: 1},
+		{Kind: stream.AlertConcept, State: stream.AlertRaised, Event: 7, Body: stream.AlertText, Reading: "the world changed"},
 		{Kind: stream.AlertConcept, State: stream.AlertCleared, Event: 9, Body: stream.AlertText, Reading: "nothing"},
 	}
 	var shown, log bytes.Buffer
@@ -70,13 +70,13 @@ func TestChangesAreLogged(t *testing.T) {
 	}{{"WARN", "alarm raised"}, {"INFO", "alarm cleared"}} {
 		var got struct {
 			Level, Msg, Kind string
-			Event, Partition int
+			Event            int
 		}
 		if err := json.Unmarshal([]byte(records[i]), &got); err != nil {
 			t.Fatal(err)
 		}
 		if got.Level != want.level || got.Msg != want.message || got.Kind != changes[i].Kind ||
-			got.Event != int(changes[i].Event) || got.Partition != changes[i].Partition {
+			got.Event != int(changes[i].Event) {
 			t.Errorf("record %d: %s", i, records[i])
 		}
 	}
