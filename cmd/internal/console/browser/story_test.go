@@ -90,7 +90,7 @@ func TestStory(t *testing.T) {
 		b.accessible()
 		b.picture("story-pinned", 1200)
 		b.open("/")
-		b.await("the first page says it", `document.querySelector("#f-partitions").innerText.includes("pinned")`)
+		b.await("the first page says it", `document.querySelector("#f-model").innerText.includes("pinned")`)
 		b.open("/model")
 		b.press("Unpin")
 		b.press("Unpin")
