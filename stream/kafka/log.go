@@ -178,8 +178,9 @@ func (l *Log) Read(ctx context.Context, from int64, most stream.Limit, wait time
 	stop := context.AfterFunc(ctx, c.drop)
 	records, err = c.read(most, until)
 	if err == nil && stop() {
-		l.keep(c)
-		return records, c.end, nil
+		end := c.end
+		l.keep(c) // from here on another Read may use it
+		return records, end, nil
 	}
 	c.drop()
 	switch {
