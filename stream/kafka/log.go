@@ -47,7 +47,7 @@ type Log struct {
 	absent grace     // the topic was never seen, and is unknown
 
 	closed  bool           // set by Close; no Append begins after it
-	appends sync.WaitGroup // in progress
+	appends sync.WaitGroup // in progress, and their requests
 }
 
 // NewLog returns the log of a topic. It does not connect. A topic of several partitions is
@@ -77,8 +77,8 @@ func NewPartition(cfg Config, topic string, partition int) (*Log, error) {
 
 func newLog(cfg Config, topic string, partition int) *Log {
 	l := &Log{cfg: cfg, topic: topic, partition: partition, client: cfg.client(topic)}
-	l.writer = newPartitionWriter(topicPartition{topic, partition}, &l.cfg, l.client)
 	l.living, l.end = context.WithCancelCause(context.Background())
+	l.writer = newPartitionWriter(l.living, &l.appends, topicPartition{topic, partition}, &l.cfg, l.client)
 	return l
 }
 
@@ -99,6 +99,8 @@ func (l *Log) Close() error {
 // Append implements [stream.Appender]: it returns when all in-sync replicas have acknowledged all
 // records. It does not linger: what is appended while a request is in flight travels together in
 // the next one. It retries through broker restarts until ctx ends, or for Config.MaxOutage.
+// When ctx ends it returns at once. A request that is in flight then goes on, and later records
+// wait for its outcome: do not change the bytes of records.
 // A topic of several partitions gets the records in its first one.
 func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 	for i := range records {

@@ -19,14 +19,23 @@ const maxRequestRecords = 10_000
 const compression = kafkago.Zstd
 
 // A partitionWriter writes to one partition, in order, with at most one request in
-// flight. It has no goroutine: one of the waiting publish calls is the sender. The
-// sender sends the front of the queue, its own or others' records, until its own are
-// acknowledged.
+// flight. One of the waiting publish calls is the sender. The sender sends the front of
+// the queue, its own or others' records, until its own are acknowledged.
+//
+// A sender whose context ends returns at once. Its request goes on, and the next sender
+// waits for the outcome: a broker may still write what nobody waits for, and then it must
+// not come after later records. The client's timeout bounds that wait.
+//
+// One case remains, as kafka-go has no idempotent producer. If a connection is lost, or
+// times out, with a request in the broker's buffers, the broker may write it after the
+// next request: after what was sent again, or after a later publish.
 type partitionWriter struct {
 	topicPartition
 	cfg    *Config
 	client *kafkago.Client
-	sender chan struct{} // has room for one token; the sender puts it in
+	living context.Context // of the owner, and of the requests
+	calls  *sync.WaitGroup // the owner waits for it after living has ended
+	sender chan struct{}   // has room for one token; the sender puts it in
 
 	mu    sync.Mutex
 	queue []*batch // not acknowledged yet, in order; guarded by mu
@@ -44,11 +53,15 @@ type batch struct {
 	done    chan struct{} // closed when all are acknowledged or err is set
 }
 
-func newPartitionWriter(at topicPartition, cfg *Config, client *kafkago.Client) *partitionWriter {
-	return &partitionWriter{topicPartition: at, cfg: cfg, client: client, sender: make(chan struct{}, 1), maxRecords: maxRequestRecords}
+func newPartitionWriter(living context.Context, calls *sync.WaitGroup, at topicPartition, cfg *Config, client *kafkago.Client) *partitionWriter {
+	return &partitionWriter{
+		topicPartition: at, cfg: cfg, client: client, living: living, calls: calls,
+		sender: make(chan struct{}, 1), maxRecords: maxRequestRecords,
+	}
 }
 
-// publish sends records in order and waits until they are acknowledged.
+// publish sends records in order and waits until they are acknowledged. When ctx ends
+// they are not sent again. It is one of the owner's calls.
 func (w *partitionWriter) publish(ctx context.Context, records []stream.Record) error {
 	own := &batch{records: records, done: make(chan struct{})}
 	w.mu.Lock()
@@ -60,7 +73,6 @@ func (w *partitionWriter) publish(ctx context.Context, records []stream.Record) 
 	case <-own.done:
 	case w.sender <- struct{}{}:
 		lastFailure = w.send(ctx, own)
-		<-w.sender
 	case <-ctx.Done():
 	}
 
@@ -81,38 +93,53 @@ func (w *partitionWriter) publish(ctx context.Context, records []stream.Record) 
 	return fmt.Errorf("append to topic %s: %d of %d records acknowledged: %w", w.topic, own.acked, len(records), own.err)
 }
 
-// send makes requests until own is done or ctx ends, and returns the last failure.
+// send makes requests until own is done or ctx ends, and returns the last failure. It
+// gives the token back, or leaves that to the request in flight.
 func (w *partitionWriter) send(ctx context.Context, own *batch) (last error) {
 	pause := newPause()
 	for {
 		select {
 		case <-own.done:
+			w.release()
 			return nil
 		case <-ctx.Done():
+			w.release()
 			return last
 		default:
 		}
-		err := w.request(ctx)
-		if err == nil {
-			pause.Reset()
-			continue
-		}
-		if ctx.Err() != nil {
+		outcome := make(chan error, 1)
+		w.calls.Go(func() { outcome <- w.request() })
+		select {
+		case err := <-outcome:
+			if err == nil {
+				pause.Reset()
+				continue
+			}
+			if w.living.Err() == nil {
+				last = err
+			}
+			wait(ctx, pause)
+		case <-ctx.Done():
+			w.calls.Go(func() { <-outcome; w.release() })
 			return last
 		}
-		last = err
-		wait(ctx, pause)
 	}
+}
+
+// release gives the token back. The next sender may come much later.
+func (w *partitionWriter) release() {
+	w.failing.reset()
+	<-w.sender
 }
 
 // request sends the front of the queue once. After an error the caller pauses and calls
 // it again.
-func (w *partitionWriter) request(ctx context.Context) error {
+func (w *partitionWriter) request() error {
 	records, parts := w.next()
 	if len(records) == 0 {
 		return nil
 	}
-	res, err := w.client.Produce(ctx, &kafkago.ProduceRequest{
+	res, err := w.client.Produce(w.living, &kafkago.ProduceRequest{
 		Topic: w.topic, Partition: w.partition, RequiredAcks: kafkago.RequireAll,
 		Records: kafkago.NewRecordReader(records...), Compression: compression,
 	})
@@ -120,10 +147,10 @@ func (w *partitionWriter) request(ctx context.Context) error {
 		err = res.Error
 	}
 	var final error
-	if err != nil && ctx.Err() == nil {
-		err, final = w.failing.failed(ctx, w.cfg, w.client, err, "kafka: publishing again", "topic", w.topic, "partition", w.partition)
+	if err != nil && w.living.Err() == nil {
+		err, final = w.failing.failed(w.living, w.cfg, w.client, err, "kafka: publishing again", "topic", w.topic, "partition", w.partition)
 	}
-	return w.settle(ctx, parts, len(records), err, final)
+	return w.settle(parts, len(records), err, final)
 }
 
 // A part is the n records of a batch that travel in one request.
@@ -165,11 +192,10 @@ func (w *partitionWriter) next() (records []kafkago.Record, parts []part) {
 //
 //	outcome                     batches          returns
 //	acknowledged                advance or done  nil
-//	ctx ended                   stay             err
 //	too large, several records  stay, halved     nil
 //	final                       failed           nil
 //	transient                   stay             err
-func (w *partitionWriter) settle(ctx context.Context, parts []part, records int, err, final error) error {
+func (w *partitionWriter) settle(parts []part, records int, err, final error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -182,9 +208,6 @@ func (w *partitionWriter) settle(ctx context.Context, parts []part, records int,
 			}
 		}
 		return nil
-	case ctx.Err() != nil:
-		w.failing.reset() // the next call may come much later
-		return err
 	case errors.Is(final, ErrTooLarge) && records > 1:
 		w.maxRecords = records / 2 // find the record that is too large
 		return nil

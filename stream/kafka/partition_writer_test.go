@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -12,11 +11,8 @@ import (
 
 // One test per row of settle's table.
 func TestSettle(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
 	for _, c := range []struct {
 		outcome      string
-		ctx          context.Context
 		err          error
 		records      int
 		again, ended bool  // settle returns an error; the batch is done
@@ -24,20 +20,19 @@ func TestSettle(t *testing.T) {
 		acked        int
 		maxRecords   int
 	}{
-		{"a part is acknowledged", t.Context(), nil, 1, false, false, nil, 1, maxRequestRecords},
-		{"all are acknowledged", t.Context(), nil, 2, false, true, nil, 2, maxRequestRecords},
-		{"ctx ended", ended, kafkago.LeaderNotAvailable, 2, true, false, nil, 0, maxRequestRecords},
-		{"too large together", t.Context(), kafkago.MessageSizeTooLarge, 2, false, false, nil, 0, 1},
-		{"too large alone", t.Context(), kafkago.MessageSizeTooLarge, 1, false, true, ErrTooLarge, 0, maxRequestRecords},
-		{"permanent", t.Context(), kafkago.TopicAuthorizationFailed, 2, false, true, ErrAuth, 0, maxRequestRecords},
-		{"unknown topic, not final", t.Context(), kafkago.UnknownTopicOrPartition, 2, true, false, nil, 0, maxRequestRecords},
-		{"transient", t.Context(), kafkago.LeaderNotAvailable, 2, true, false, nil, 0, maxRequestRecords},
+		{"a part is acknowledged", nil, 1, false, false, nil, 1, maxRequestRecords},
+		{"all are acknowledged", nil, 2, false, true, nil, 2, maxRequestRecords},
+		{"too large together", kafkago.MessageSizeTooLarge, 2, false, false, nil, 0, 1},
+		{"too large alone", kafkago.MessageSizeTooLarge, 1, false, true, ErrTooLarge, 0, maxRequestRecords},
+		{"permanent", kafkago.TopicAuthorizationFailed, 2, false, true, ErrAuth, 0, maxRequestRecords},
+		{"unknown topic, not final", kafkago.UnknownTopicOrPartition, 2, true, false, nil, 0, maxRequestRecords},
+		{"transient", kafkago.LeaderNotAvailable, 2, true, false, nil, 0, maxRequestRecords},
 	} {
 		t.Run(c.outcome, func(t *testing.T) {
-			w := newPartitionWriter(topicPartition{}, &Config{}, nil)
+			w := newPartitionWriter(t.Context(), nil, topicPartition{}, &Config{}, nil)
 			b := &batch{records: make([]stream.Record, 2), done: make(chan struct{})}
 			w.queue = []*batch{b}
-			err := w.settle(c.ctx, []part{{b, c.records}}, c.records, c.err, permanent(c.err))
+			err := w.settle([]part{{b, c.records}}, c.records, c.err, permanent(c.err))
 			done := false
 			select {
 			case <-b.done:

@@ -201,7 +201,7 @@ func (p *Producer) writer(at topicPartition) *partitionWriter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.writers[at] == nil {
-		p.writers[at] = newPartitionWriter(at, &p.cfg, client)
+		p.writers[at] = newPartitionWriter(p.closing, &p.calls, at, &p.cfg, client)
 	}
 	return p.writers[at]
 }
