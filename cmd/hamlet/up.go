@@ -375,7 +375,7 @@ func (c *upCommand) httpDoor(s *services.Set, opened *doors.Doors, events stream
 }
 
 // http returns what serves HTTP, or nil without --http.
-func (c *upCommand) http(s *services.Set, opened *doors.Doors, events stream.Appender, log *slog.Logger, w io.Writer) (_ func(context.Context, func() error) error, err error) {
+func (c *upCommand) http(s *services.Set, opened *doors.Doors, events stream.Appender, log *slog.Logger, w io.Writer) (_ func(context.Context, func() error, func() string) error, err error) {
 	h := services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics}
 	if c.HTTP != "" {
 		if h.Handlers, err = c.httpDoor(s, opened, events, log); err != nil {
@@ -396,8 +396,8 @@ func (c *upCommand) http(s *services.Set, opened *doors.Doors, events stream.App
 	if c.Metrics != "" {
 		fmt.Fprintf(w, "  metrics http://%s\n", server.MetricsAddr())
 	}
-	return func(ctx context.Context, ready func() error) error {
-		server.SetReady(ready)
+	return func(ctx context.Context, ready func() error, standing func() string) error {
+		server.SetReady(ready, standing)
 		return server.Run(ctx)
 	}, nil
 }

@@ -23,6 +23,27 @@ func (s *Store) Lease(ctx context.Context) (state.Lease, error) {
 	return s.lease(ctx, "read the lease of", 0, "read", s.watcher)
 }
 
+// Holder returns the lease as Lease does, with rights to read alone. Saved is always false.
+func (s *Store) Holder(ctx context.Context) (state.Lease, error) {
+	doing := s.doing("read who learns")
+	get := s.node(ctx).Pipeline()
+	epochs, leases := get.Get(ctx, s.key("epoch")), get.Get(ctx, s.key("lease"))
+	if _, err := get.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return state.Lease{}, s.explain(doing, err)
+	}
+	var l state.Lease
+	var of int64
+	l.Epoch, _ = epochs.Int64()
+	n, _ := fmt.Sscanf(leases.Val(), "%d %d %s", &of, &l.Beats, &l.Writer)
+	switch {
+	case l.Epoch == 0:
+		return state.Lease{}, nil
+	case n < 3 || of != l.Epoch:
+		return state.Lease{Epoch: l.Epoch, Beats: state.Unbeaten}, nil
+	}
+	return l, nil
+}
+
 // Acquire makes writer the model's only writer, under the next epoch, if nobody has changed the
 // lease since it was seen. The writer before gets [state.ErrStale] from then on. If the lease is
 // not as seen the error wraps state.ErrStale, and nothing changes. An Acquire whose reply was

@@ -42,6 +42,7 @@ type Store interface {
 	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
 	// Lease reads who is active. Before the first writer it is the zero Lease.
 	Lease(ctx context.Context) (state.Lease, error)
+	Holder(ctx context.Context) (state.Lease, error)
 	// Acquire makes writer the only one, under the next epoch, if the lease is as seen. Else the
 	// error wraps state.ErrStale.
 	Acquire(ctx context.Context, seen state.Lease, writer string) (state.Lease, error)
@@ -298,6 +299,9 @@ func beats(t *testing.T, open func() Store) {
 		l, err := watcher.Lease(t.Context())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if h, err := watcher.Holder(t.Context()); err != nil || h != l {
+			t.Errorf("who only reads sees the lease as %+v, %v; it is %+v", h, err, l)
 		}
 		return l
 	}

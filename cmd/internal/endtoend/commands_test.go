@@ -147,7 +147,10 @@ func (p *process) kill() {
 }
 
 // stop asks the process to end and wants status 0.
-func (p *process) stop() {
+func (p *process) stop() { p.t.Helper(); p.stopWith(0) }
+
+// stopWith asks the process to end and wants a status.
+func (p *process) stopWith(status int) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatalf("%s: %v", p.name, err)
@@ -157,7 +160,7 @@ func (p *process) stop() {
 	case <-time.After(patience):
 		p.t.Fatalf("%s did not end on SIGTERM; it said:\n%s", p.name, p.log())
 	}
-	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+	if code := p.cmd.ProcessState.ExitCode(); code != status {
 		p.t.Fatalf("%s ended with status %d; it said:\n%s", p.name, code, p.log())
 	}
 }

@@ -92,8 +92,10 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// SetReady replaces Config.Ready before Run.
-func (s *Server) SetReady(ready func() error) { s.cfg.Ready = ready }
+// SetReady replaces Config.Ready and Config.Standing before Run.
+func (s *Server) SetReady(ready func() error, standing func() string) {
+	s.cfg.Ready, s.cfg.Standing = ready, standing
+}
 
 // Addr returns the address that the server listens on, if Config.Addr is one.
 func (s *Server) Addr() string { return address(s.listener) }

@@ -317,7 +317,7 @@ func (l *Learner) dropStatus() {
 	l.mu.Lock()
 	l.status, l.alarmed = Status{}, false
 	l.mu.Unlock()
-	l.cfg.Metrics.drop()
+	l.cfg.Metrics.drop(l.cfg.Name)
 }
 
 // counts say which records this process has dealt with. They fall only when the log has lost some,

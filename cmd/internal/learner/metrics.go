@@ -153,11 +153,14 @@ func (m *Metrics) status(name string, s Status) {
 	}
 }
 
-func (m *Metrics) drop() {
+// drop removes what a learner of the named model shows while it holds the model. It is not
+// active then, and goes on to say so: alerting rules cannot see what is missing.
+func (m *Metrics) drop(name string) {
 	m.standings.drop()
 	for _, g := range m.byPartition {
 		g.Reset()
 	}
+	m.active.WithLabelValues(partition, name).Set(0)
 }
 
 // dropActive removes what one learner alone is to show.

@@ -442,10 +442,14 @@ func TestAlarmMetrics(t *testing.T) {
 			t.Errorf("%s is %v (there: %v), want %v", name, g, ok, v)
 		}
 	}
-	m.drop()
-	for name := range gathered(t, registry) {
+	m.drop("m")
+	after := gathered(t, registry)
+	if active, ok := after["hamlet_learner_active{m,0}"]; !ok || active != 0 {
+		t.Errorf("hamlet_learner_active is %v (there: %v), want 0 where the model is gone", active, ok)
+	}
+	for name := range after {
 		if strings.HasSuffix(name, ",0}") || strings.HasSuffix(name, "{0}") {
-			if !strings.HasPrefix(name, "hamlet_learner_records_total") {
+			if !strings.HasPrefix(name, "hamlet_learner_records_total") && !strings.HasPrefix(name, "hamlet_learner_active") {
 				t.Errorf("%s is left when the model is gone", name)
 			}
 		}

@@ -3,12 +3,14 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,7 +40,7 @@ type Config struct {
 	Scorer   func(context.Context) error // blocks; nil: none
 	Answers  func() error                // why the scorer cannot answer; nil: nobody asks
 	Asked    <-chan struct{}             // closed once requests reach the scorer: doors open then; nil: at once
-	HTTP     func(ctx context.Context, ready func() error) error
+	HTTP     func(ctx context.Context, ready func() error, standing func() string) error
 	Doors    func(context.Context) error  // for mail servers; blocks; nil: none
 	Console  func(context.Context) error  // the web console; blocks; nil: none
 	Open     func() (ingest.Items, error) // the stream; nil: only serve
@@ -61,6 +63,9 @@ const doorsWait = 10 * time.Second
 //
 // Doors open after the scorer listens, and it answers until they have ended. So a restart
 // refuses no request that a door took.
+//
+// Where the learner ends with an error, and a model is saved, the doors outlive it: answers come
+// from that model, and labels wait in the log. Run returns the learner's error once it is stopped.
 func Run(ctx context.Context, cfg Config) error {
 	r := &run{cfg: cfg, metrics: eval.New()}
 	lc := cfg.Learner
@@ -78,12 +83,18 @@ func Run(ctx context.Context, cfg Config) error {
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
 	if cfg.Notify != nil {
-		defer cfg.Notify(serving, r.ready)()
+		defer cfg.Notify(serving, func() error { return cmp.Or(r.failure(), r.ready()) })()
 	}
+	streaming, stopStreaming := context.WithCancel(ctx)
+	defer stopStreaming()
 	learnt := make(chan error, 1)
 	g.Go(func() error {
 		err := cfg.Answered.Beside(l.Run)(learning)
 		learnt <- err
+		if err != nil && r.outlive(ctx, err) {
+			stopStreaming()
+			<-stopped.Done()
+		}
 		return err
 	})
 	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
@@ -101,7 +112,7 @@ func Run(ctx context.Context, cfg Config) error {
 		})
 	}
 	if cfg.HTTP != nil {
-		door(func() error { return cfg.HTTP(serving, r.ready) })
+		door(func() error { return cfg.HTTP(serving, r.ready, r.standing) })
 	}
 	if cfg.Doors != nil {
 		door(func() error { return cfg.Doors(serving) })
@@ -120,7 +131,7 @@ func Run(ctx context.Context, cfg Config) error {
 		defer stop()
 		var showing sync.WaitGroup
 		showing.Go(func() { r.show(watch) })
-		err := r.stream(ctx)
+		err := r.stream(streaming)
 		r.noteStatus()
 		if err == nil && cfg.Once {
 			stopLearning() // it saves at its end
@@ -130,12 +141,15 @@ func Run(ctx context.Context, cfg Config) error {
 				err = ctx.Err()
 			}
 		} else if err == nil {
-			err = r.awaitSaved(ctx)
+			err = r.awaitSaved(streaming)
 		}
 		stop()
 		showing.Wait()
 		r.showAlerts()
-		if err == nil {
+		switch {
+		case r.failure() != nil:
+			err = nil // the learner's goroutine returns its error
+		case err == nil:
 			err = r.finish(ctx)
 		}
 		if cfg.Once || err != nil {
@@ -165,18 +179,56 @@ func (cfg *Config) awaitScorer(ctx context.Context) {
 	}
 }
 
+// outlive reports whether the doors go on without the learner, which has ended with err. It says
+// so, and notes err for ready and standing. A learner that has never held a model ends all of
+// it, unless the log is what ended it: who starts with a wrong flag is to see that at once.
+func (r *run) outlive(ctx context.Context, err error) bool {
+	ofLog := errors.Is(err, follow.ErrReplaced) || errors.Is(err, follow.ErrBehind) || errors.Is(err, follow.ErrGap)
+	if ctx.Err() != nil || r.cfg.Once || r.cfg.Scorer == nil || !r.held.Load() && !ofLog {
+		return false
+	}
+	if _, err := r.cfg.Store.Heading(ctx, state.Served); err != nil {
+		return false // there is nothing to answer from
+	}
+	r.mu.Lock()
+	r.failed = err
+	r.mu.Unlock()
+	r.cfg.Log.Error("the learner has ended: answers go on from the saved model, labels wait in the log; restart hamlet when this is mended",
+		"error", err)
+	return true
+}
+
+// failure returns the error that the learner has ended with, where the doors have outlived it.
+func (r *run) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// standing returns what /readyz adds where the doors are ready: how the learner stands.
+func (r *run) standing() string {
+	if err := r.failure(); err != nil {
+		return fmt.Sprintf("answers only; the learner has ended, and labels wait in the log: %v", err)
+	}
+	return r.learner.Standing()
+}
+
 // ready reports why events can't be learnt or messages not be answered. A missing
 // model is no reason before the first event: whoever sends it may wait for us to be
 // ready.
 func (r *run) ready() error {
-	err := r.learner.Ready()
+	ended := r.failure() != nil // then answers are all that there is to be ready for
+	var err error
+	if !ended {
+		err = r.learner.Ready()
+	}
 	if err != nil || r.cfg.Answers == nil {
 		return err
 	}
 	err = r.cfg.Answers()
 	var refused *nats.Error
 	if errors.As(err, &refused) {
-		if r.learner.Status().Events > 0 {
+		if ended || r.learner.Status().Events > 0 {
 			return err
 		}
 		return nil
@@ -188,9 +240,11 @@ type run struct {
 	cfg     Config
 	learner *learner.Learner
 	stats   ingest.Stats
-	resumed uint64 // the events that the model had learnt before this run; awaitModel writes it
+	resumed uint64      // the events that the model had learnt before this run; awaitModel writes it
+	held    atomic.Bool // the learner has held a model
 
 	mu          sync.Mutex
+	failed      error // of the learner, which the doors have outlived
 	metrics     *eval.Metrics
 	noChange    report.NoChange
 	intervals   report.Intervals
@@ -273,6 +327,7 @@ func (r *run) stream(ctx context.Context) error {
 func (r *run) awaitModel(ctx context.Context) error {
 	return r.await(ctx, func(s learner.Status) bool {
 		r.resumed = s.Resumed
+		r.held.Store(true)
 		return true
 	})
 }

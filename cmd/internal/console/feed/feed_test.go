@@ -195,7 +195,7 @@ func TestModelsAndLag(t *testing.T) {
 	if m := s.Learnt; m.Away != "" || m.Version != 0 || m.Lag != 10 {
 		t.Errorf("before the first save: %+v", m)
 	}
-	epoch, err := store.Take(patience(t))
+	lease, err := store.Seize(patience(t), "w")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestModelsAndLag(t *testing.T) {
 	save := func(next int64) int64 {
 		t.Helper()
 		position = position.Advance(next, nil, fmt.Append(nil, next))
-		v, err := store.Save(patience(t), &state.Checkpoint{Schema: 1, Numerics: "1", Config: []byte("{}"), Epoch: epoch, Events: uint64(next), Position: position,
+		v, err := store.Save(patience(t), &state.Checkpoint{Schema: 1, Numerics: "1", Config: []byte("{}"), Epoch: lease.Epoch, Events: uint64(next), Position: position,
 			Model: []byte{byte(next)}, Saved: time.Now().UTC()})
 		if err != nil {
 			t.Fatal(err)
@@ -232,4 +232,16 @@ func TestModelsAndLag(t *testing.T) {
 	await(t, f, "no Redis", func(s *Snapshot) bool { return s.Learnt.Away != "" && s.Learnt.Version == last })
 	r.SetError("")
 	await(t, f, "Redis is back", func(s *Snapshot) bool { return s.Learnt.Away == "" && s.Learnt.LagKnown })
+
+	await(t, f, "nobody beats", func(s *Snapshot) bool { return s.Learnt.Idle })
+	await(t, f, "a learner beats", func(s *Snapshot) bool {
+		if lease, err = store.Beat(patience(t), lease); err != nil {
+			t.Fatal(err)
+		}
+		return !s.Learnt.Idle
+	})
+	if _, err := store.Release(patience(t), lease); err != nil {
+		t.Fatal(err)
+	}
+	await(t, f, "the lease is free", func(s *Snapshot) bool { return s.Learnt.Idle })
 }

@@ -17,6 +17,8 @@ type versions struct {
 	store *redis.Store
 
 	head, served, pinned int64 // the pointers under which now was read; only ask uses them
+	seen                 state.Lease
+	equal                int // how often the lease was read so; only ask uses seen and equal
 
 	mu  sync.Mutex
 	now Learnt
@@ -42,6 +44,9 @@ func (v *versions) ask(ctx context.Context) {
 		return
 	}
 	now, err := v.read(ctx)
+	if err == nil && now.Version > 0 {
+		now.Idle, err = v.idle(ctx)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err != nil {
@@ -49,6 +54,22 @@ func (v *versions) ask(ctx context.Context) {
 		return
 	}
 	v.now = now
+}
+
+// idleLooks is how many looks find the lease unchanged before nobody is said to learn. It takes a
+// learner a second to take over from another.
+const idleLooks = 3
+
+// idle reports whether no learner is active.
+func (v *versions) idle(ctx context.Context) (bool, error) {
+	l, err := v.store.Holder(ctx)
+	if err != nil {
+		return false, err
+	}
+	if v.equal++; !l.Same(v.seen) {
+		v.seen, v.equal = l, 1
+	}
+	return v.equal >= idleLooks && l.Beats != state.Unbeaten, nil
 }
 
 func (v *versions) read(ctx context.Context) (now Learnt, err error) {

@@ -110,6 +110,7 @@ type Learnt struct {
 	Pinned   bool      // by an operator
 	Events   uint64    // of the newest
 	Saved    time.Time // the newest
+	Idle     bool      // no learner is active
 	Next     int64     // the offset of the first record that the newest has not learnt
 	LagAway  string    // why the lag is not known
 	Lag      int64     // records that the newest has not learnt, if LagKnown

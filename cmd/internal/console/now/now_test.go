@@ -67,7 +67,7 @@ func busy() *feed.Snapshot {
 	for i := range 40 {
 		s.Alarms.Open = append(s.Alarms.Open, feed.Alarm{ID: fmt.Sprintf("default.0.%d", i), Kind: "source", Since: at, Sentence: "event 6250: source raised against " + hostile})
 	}
-	s.Learnt = feed.Learnt{Version: 9, Served: 8, Pinned: true, Events: 12_000_000, Saved: at.Add(-time.Minute), Lag: 36, LagKnown: true}
+	s.Learnt = feed.Learnt{Version: 9, Served: 8, Pinned: true, Events: 12_000_000, Saved: at.Add(-time.Minute), Idle: true, Lag: 36, LagKnown: true}
 	return s
 }
 
@@ -76,7 +76,7 @@ func TestEverythingIsShown(t *testing.T) {
 	html := draw(t, busy())
 	for _, want := range []string{
 		"about 41\u202f235", "about 2\u202f370\u202f000 in the last hour", "50.6 %", "one of 4 lines", "36", "12\u202f000\u202f000 events, pinned", `href="/incidents/default.0.0"`,
-		"20 more are open", "Calibration slope", "90 % interval", "People label what they see wrong", "pinned</span> version 8", "[U+202E]", "&lt;script&gt;", "<svg",
+		"20 more are open", "No learner is active", "Calibration slope", "90 % interval", "People label what they see wrong", "pinned</span> version 8", "[U+202E]", "&lt;script&gt;", "<svg",
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("%q is missing", want)
