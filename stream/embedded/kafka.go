@@ -22,10 +22,9 @@ import (
 
 // KafkaOptions configure the in-process Kafka. Zero fields mean defaults.
 type KafkaOptions struct {
-	Dir        string   // the logs' directory, created if missing; empty: in memory
-	Addr       string   // host:port to listen on and to advertise; default 127.0.0.1:0, a free port
-	Partitions int      // of each of Topics when it is created; default 1
-	Topics     []string // created if they do not exist
+	Dir    string   // the logs' directory, created if missing; empty: in memory
+	Addr   string   // host:port to listen on and to advertise; default 127.0.0.1:0, a free port
+	Topics []string // of one partition, created if they do not exist
 
 	// Password is that of [User], who authenticates with SCRAM-SHA-256. Nobody else is
 	// let in. Empty: everybody is.
@@ -115,7 +114,7 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	own.Brokers = []string{k.addr}
 	for _, topic := range opts.Topics {
 		// kfake's option for topics works only in a new directory.
-		if err := kafka.EnsureTopic(ctx, own, topic, cmp.Or(opts.Partitions, 1), 1, 0); err != nil {
+		if err := kafka.EnsureTopic(ctx, own, topic, 1, 1, 0); err != nil {
 			return nil, errors.Join(fmt.Errorf("start kafka: %w", err), k.Close())
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 
-	"hamlet/stream/kafka"
+	"hamlet/stream/embedded/topics"
 )
 
 // A huge number of partitions is refused each time, and the broker goes on.
@@ -14,11 +14,13 @@ func TestKafkaRefusesTooManyPartitions(t *testing.T) {
 	t.Parallel()
 	k, cfg := startTestKafka(t, KafkaOptions{Topics: []string{"events"}})
 	for range 2 {
-		err := kafka.EnsureTopic(t.Context(), cfg, "many", 2_000_000_000, 1, 0)
-		if !errors.Is(err, kafkago.InvalidPartitionNumber) {
-			t.Errorf("2,000,000,000 partitions: %v", err)
-		}
 		client := &kafkago.Client{Addr: kafkago.TCP(k.Addr())}
+		many, err := client.CreateTopics(t.Context(), &kafkago.CreateTopicsRequest{
+			Topics: []kafkago.TopicConfig{{Topic: "many", NumPartitions: 2_000_000_000, ReplicationFactor: 1}},
+		})
+		if err != nil || !errors.Is(many.Errors["many"], kafkago.InvalidPartitionNumber) {
+			t.Errorf("2,000,000,000 partitions: %v, %v", many, err)
+		}
 		r, err := client.CreatePartitions(t.Context(), &kafkago.CreatePartitionsRequest{
 			Topics: []kafkago.TopicPartitionsConfig{{Name: "events", Count: 2_000_000_000}},
 		})
@@ -26,7 +28,5 @@ func TestKafkaRefusesTooManyPartitions(t *testing.T) {
 			t.Errorf("2,000,000,000 partitions more: %v, %v", r, err)
 		}
 	}
-	if err := kafka.EnsureTopic(t.Context(), cfg, "few", 3, 1, 0); err != nil {
-		t.Error(err)
-	}
+	topics.Make(t, cfg, "few", 3)
 }

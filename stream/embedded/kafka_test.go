@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -15,6 +14,7 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
@@ -32,69 +32,48 @@ func startTestKafka(t *testing.T, opts KafkaOptions) (*Kafka, kafka.Config) {
 	return k, kafka.Config{Brokers: []string{k.Addr()}}
 }
 
-func publisher(t *testing.T, cfg kafka.Config) *kafka.Producer {
+func openLog(t *testing.T, cfg kafka.Config, topic string) *kafka.Log {
 	t.Helper()
-	p, err := kafka.NewProducer(cfg)
+	log, err := kafka.NewLog(cfg, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close() })
-	return p
+	t.Cleanup(func() { log.Close() })
+	return log
 }
 
-// values reads the values of a topic's only partition, up to its end.
-func values(t *testing.T, cfg kafka.Config, topic string) []string {
+func bounds(t *testing.T, log *kafka.Log) stream.Bounds {
 	t.Helper()
-	_, end, err := kafka.Offsets(t.Context(), cfg, topic)
+	b, err := log.Bounds(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end[0] == 0 {
-		return nil
-	}
-	c, err := kafka.NewConsumer(kafka.ConsumerConfig{Config: cfg, Topic: topic, Group: "values"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	r := &counter{end: end[0], done: cancel}
-	if err := c.Run(ctx, func(context.Context, int) (kafka.Handler, error) { return r, nil }); err != nil {
-		t.Fatal(err)
-	}
-	if r.next != end[0] {
-		t.Fatalf("read up to offset %d, want %d", r.next, end[0])
-	}
-	return r.values
+	return b
 }
 
-type counter struct {
-	next, end int64
-	values    []string
-	done      context.CancelFunc
-}
-
-func (r *counter) Position(func(context.Context) error) (int64, bool) { return 0, true }
-func (*counter) Follows(kafka.Record) bool                            { return true }
-func (r *counter) Idle(context.Context) error                         { return nil }
-func (r *counter) Close(context.Context) error                        { return nil }
-func (r *counter) Handle(_ context.Context, batch []kafka.Record) error {
-	for _, record := range batch {
-		r.values = append(r.values, string(record.Value))
-		r.next = record.Offset + 1
+// values reads the values of a topic, up to its end.
+func values(t *testing.T, cfg kafka.Config, topic string) (values []string) {
+	t.Helper()
+	log := openLog(t, cfg, topic)
+	for next, end := int64(0), bounds(t, log).End; next < end; {
+		records, _, err := log.Read(t.Context(), next, stream.Limit{}, 20*time.Second)
+		if err != nil || len(records) == 0 {
+			t.Fatalf("read from %d of %d: %d records, %v", next, end, len(records), err)
+		}
+		for i := range records {
+			values = append(values, string(records[i].Value))
+			next = records[i].Offset + 1
+		}
 	}
-	if r.next == r.end {
-		r.done()
-	}
-	return nil
+	return values
 }
 
 func TestKafkaKeepsLogsTopicsAndGroups(t *testing.T) {
 	dir := t.TempDir()
 	k, cfg := startTestKafka(t, KafkaOptions{Dir: dir, Topics: []string{"a"}})
-	p := publisher(t, cfg)
+	log := openLog(t, cfg, "a")
 	for i := range 10 {
-		if err := p.Publish(t.Context(), kafka.Record{Topic: "a", Value: []byte(strconv.Itoa(i))}); err != nil {
+		if err := log.Append(t.Context(), stream.Record{Value: []byte(strconv.Itoa(i))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,16 +81,15 @@ func TestKafkaKeepsLogsTopicsAndGroups(t *testing.T) {
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, cfg = startTestKafka(t, KafkaOptions{Dir: dir, Partitions: 3, Topics: []string{"a", "b"}})
+	_, cfg = startTestKafka(t, KafkaOptions{Dir: dir, Topics: []string{"a", "b"}})
 	if got := fmt.Sprint(values(t, cfg, "a")); got != "[0 1 2 3 4 5 6 7 8 9]" {
 		t.Errorf("values %s", got)
 	}
 	if got := committed(t, cfg, "a", "group"); got != 7 {
 		t.Errorf("the group's offset is %d, want 7", got)
 	}
-	first, _, err := kafka.Offsets(t.Context(), cfg, "b")
-	if err != nil || len(first) != 3 {
-		t.Errorf("a topic that is new to an old directory: %v, %v; want 3 partitions", first, err)
+	if b := bounds(t, openLog(t, cfg, "b")); b.End != 0 {
+		t.Errorf("a topic that is new to an old directory has %d records", b.End)
 	}
 }
 
@@ -176,21 +154,18 @@ func TestKafkaErrorsSayWhatToDo(t *testing.T) {
 func TestKafkaMaxBytes(t *testing.T) {
 	t.Parallel()
 	_, cfg := startTestKafka(t, KafkaOptions{MaxBytes: 20 << 20, Topics: []string{"t"}})
-	p := publisher(t, cfg)
+	log := openLog(t, cfg, "t")
 	value := make([]byte, 500<<10)
 	rand.NewChaCha8([32]byte{}).Read(value) // does not compress
 	for {
-		if err := p.Publish(t.Context(), kafka.Record{Topic: "t", Value: value}); err != nil {
+		if err := log.Append(t.Context(), stream.Record{Value: value}); err != nil {
 			t.Fatal(err)
 		}
-		first, end, err := kafka.Offsets(t.Context(), cfg, "t")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first[0] > 0 {
+		b := bounds(t, log)
+		if b.First > 0 {
 			return
 		}
-		if end[0] > 2000 {
+		if b.End > 2000 {
 			t.Fatal("nothing was deleted in 1 GB")
 		}
 	}
@@ -229,20 +204,17 @@ func TestKafkaToBeKilled(t *testing.T) {
 		return
 	}
 	_, cfg := startTestKafka(t, KafkaOptions{Dir: dir, Topics: []string{"t"}})
-	p := publisher(t, cfg)
-	_, end, err := kafka.Offsets(t.Context(), cfg, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commit(t, cfg, "t", "group", end[0])
-	fmt.Println("committed", end[0])
-	for n := int(end[0]); ; {
-		var records []kafka.Record
+	log := openLog(t, cfg, "t")
+	end := bounds(t, log).End
+	commit(t, cfg, "t", "group", end)
+	fmt.Println("committed", end)
+	for n := int(end); ; {
+		var records []stream.Record
 		for range 1 + n%5 {
-			records = append(records, kafka.Record{Topic: "t", Value: fmt.Appendf(nil, "%d", n)})
+			records = append(records, stream.Record{Value: fmt.Append(nil, n)})
 			n++
 		}
-		if err := p.Publish(t.Context(), records...); err != nil {
+		if err := log.Append(t.Context(), records...); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Println("acknowledged", n)
@@ -297,31 +269,24 @@ func TestKafkaSurvivesKill(t *testing.T) {
 	t.Logf("%d records, %d acknowledged, over three kills", len(got), atLeast)
 }
 
-// BenchmarkStartKafka measures the time from the start to a group's first record.
+// BenchmarkStartKafka measures the time from the start to the first record.
 func BenchmarkStartKafka(b *testing.B) {
 	for b.Loop() {
 		k, err := StartKafka(KafkaOptions{Topics: []string{"t"}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		cfg := kafka.Config{Brokers: []string{k.Addr()}}
-		p, err := kafka.NewProducer(cfg)
+		log, err := kafka.NewLog(kafka.Config{Brokers: []string{k.Addr()}}, "t")
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := p.Publish(b.Context(), kafka.Record{Topic: "t"}); err != nil {
+		if err := log.Append(b.Context(), stream.Record{}); err != nil {
 			b.Fatal(err)
 		}
-		c, err := kafka.NewConsumer(kafka.ConsumerConfig{Config: cfg, Topic: "t", Group: "g"})
-		if err != nil {
+		if got, _, err := log.Read(b.Context(), 0, stream.Limit{}, time.Second); len(got) != 1 {
 			b.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(b.Context())
-		r := &counter{end: 1, done: cancel}
-		if err := c.Run(ctx, func(context.Context, int) (kafka.Handler, error) { return r, nil }); err != nil {
-			b.Fatal(err)
-		}
-		p.Close()
+		log.Close()
 		k.Close()
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 	streamnats "hamlet/stream/nats"
 )
@@ -84,7 +85,7 @@ func TestKafkaTakesOnlyItsUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := publisher(t, kafka.Config{Brokers: []string{first.Addr()}}).Publish(t.Context(), kafka.Record{Topic: "mail", Value: []byte("secret")}); err != nil {
+	if err := openLog(t, kafka.Config{Brokers: []string{first.Addr()}}, "mail").Append(t.Context(), stream.Record{Value: []byte("secret")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Close(); err != nil {
@@ -128,7 +129,7 @@ func TestKafkaTakesOnlyItsUser(t *testing.T) {
 	if got := values(t, cfg, "mail"); !slices.Equal(got, []string{"secret"}) {
 		t.Errorf("the log holds %q", got)
 	}
-	if err := publisher(t, cfg).Publish(t.Context(), kafka.Record{Topic: "mail", Value: []byte("ours")}); err != nil {
+	if err := openLog(t, cfg, "mail").Append(t.Context(), stream.Record{Value: []byte("ours")}); err != nil {
 		t.Error(err)
 	}
 }

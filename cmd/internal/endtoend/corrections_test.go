@@ -23,7 +23,6 @@ import (
 	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/source"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // corrections is a running hamlet up that clients correct through its doors.
@@ -147,16 +146,13 @@ func (c *corrections) margin(message []byte, spam bool) float64 {
 // the length of the log.
 func (c *corrections) settle(message []byte) (sha256 string, end int64) {
 	c.t.Helper()
-	_, ends, err := kafka.Offsets(c.t.Context(), kafkaAs(c.t, admin), c.topic)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	await(c.t, fmt.Sprintf("offset %d is served", ends[0]), func() bool {
+	end = boundsOf(c.t, kafkaAs(c.t, admin), c.topic).End
+	await(c.t, fmt.Sprintf("offset %d is served", end), func() bool {
 		v, code := c.ask(message) // 503 before there is a model
 		sha256 = v.Model.SHA256
-		return code == http.StatusOK && len(v.Model.Positions) == 1 && v.Model.Positions[0] == ends[0]
+		return code == http.StatusOK && len(v.Model.Positions) == 1 && v.Model.Positions[0] == end
 	})
-	return sha256, ends[0]
+	return sha256, end
 }
 
 // Clients correct the messages of whose labels the model is least sure, through each door. Every
@@ -229,7 +225,7 @@ func TestDoubtfulMessagesAreCorrected(t *testing.T) {
 	c.up.stop()
 
 	var log bytes.Buffer
-	for _, r := range readPartition(t, c.topic, 0, 0, end) {
+	for _, r := range recordsOf(t, kafkaAs(t, admin), c.topic, 0, end) {
 		e, err := stream.DecodeRecord(r.Headers, r.Value)
 		if err != nil {
 			t.Fatal(err)

@@ -69,11 +69,7 @@ func importGolden(t *testing.T, file string) {
 	// The events of a golden log are as old as its release.
 	mustOutput(t, "hamlet", "log", "import", file, "--model", m.Name, "--kafka", s.addr, "--retention", "-1s")
 	topic := stream.EventsTopic(m.Name)
-	_, end, err := kafka.Offsets(t.Context(), s.kafka, topic)
-	if err != nil || len(end) != 1 {
-		t.Fatalf("topic %s ends at %v, %v", topic, end, err)
-	}
-	s.ends[topic] = end[0]
+	s.ends[topic] = boundsOf(t, s.kafka, topic).End
 	addr := ownRedis(t)
 	s.learner(&m, addr)
 	learnt := fmt.Sprintf("%x", s.taken(&m, addr).ModelSHA256())
@@ -170,13 +166,7 @@ func TestImportIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := []string{"log", "import", file, "--model", name, "--kafka"}
-	end := func() int {
-		_, ends, err := kafka.Offsets(t.Context(), cfg, topic)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return int(ends[0])
-	}
+	end := func() int { return int(boundsOf(t, cfg, topic).End) }
 	midway := 0
 	for kill := 1; kill <= 10; kill++ {
 		p := start(t, "hamlet", append(flags, proxy.Addr())...)

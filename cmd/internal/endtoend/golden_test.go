@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -57,11 +56,11 @@ func (g *golden) ofOne() []goldenModel {
 
 // A goldenRecord is a record of Kafka. Those of a partition stand in order.
 type goldenRecord struct {
-	Topic     string         `json:"topic"`
-	Partition int            `json:"partition"`
-	Key       []byte         `json:"key,omitempty"`
-	Value     []byte         `json:"value"`
-	Headers   []kafka.Header `json:"headers,omitempty"`
+	Topic     string          `json:"topic"`
+	Partition int             `json:"partition"`
+	Key       []byte          `json:"key,omitempty"`
+	Value     []byte          `json:"value"`
+	Headers   []stream.Header `json:"headers,omitempty"`
 }
 
 // A stage is a Kafka and the Redis servers of learners.
@@ -96,19 +95,14 @@ func (s *stage) topics(m *goldenModel) {
 // publish writes the records of a model's log.
 func (s *stage) publish(m *goldenModel, records []goldenRecord) {
 	s.t.Helper()
-	producer, err := kafka.NewProducer(s.kafka)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer producer.Close()
 	topic := stream.EventsTopic(m.Name)
-	var log []kafka.Record
+	var log []stream.Record
 	for _, r := range records {
 		if r.Topic == topic {
-			log = append(log, kafka.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers})
+			log = append(log, stream.Record{Key: r.Key, Value: r.Value, Headers: r.Headers})
 		}
 	}
-	if err := producer.Publish(s.t.Context(), log...); err != nil {
+	if err := logOf(s.t, s.kafka, topic).Append(s.t.Context(), log...); err != nil {
 		s.t.Fatal(err)
 	}
 	s.ends[topic] += int64(len(log))
@@ -117,18 +111,8 @@ func (s *stage) publish(m *goldenModel, records []goldenRecord) {
 // dump returns all records of a topic.
 func (s *stage) dump(topic string) (all []goldenRecord) {
 	s.t.Helper()
-	_, end, err := kafka.Offsets(s.t.Context(), s.kafka, topic)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, p := range slices.Sorted(maps.Keys(end)) {
-		err := kafka.ReadRange(s.t.Context(), s.kafka, topic, p, 0, end[p], func(r *kafka.Record) error {
-			all = append(all, goldenRecord{topic, p, slices.Clone(r.Key), slices.Clone(r.Value), slices.Clone(r.Headers)})
-			return nil
-		})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+	for _, r := range allOf(s.t, s.kafka, topic) {
+		all = append(all, goldenRecord{topic, 0, r.Key, r.Value, r.Headers})
 	}
 	return all
 }
@@ -362,11 +346,7 @@ func goldenEvents(t *testing.T, m *goldenModel, n int) (all []goldenRecord) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := goldenRecord{Topic: topic, Partition: partition, Key: []byte("k"), Value: value}
-		for _, h := range headers {
-			r.Headers = append(r.Headers, kafka.Header(h))
-		}
-		all = append(all, r)
+		all = append(all, goldenRecord{Topic: topic, Partition: partition, Key: []byte("k"), Value: value, Headers: headers})
 	}
 	var labels []stream.Event
 	for i := range n {

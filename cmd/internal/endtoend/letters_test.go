@@ -11,7 +11,6 @@ import (
 	"hamlet/cmd/internal/example"
 	"hamlet/state"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // A place is where a record stands in the log: its offset.
@@ -28,7 +27,7 @@ type said struct {
 
 // apply has a model learn records, one after the other in this process, and returns its
 // SHA-256 and what it says. It is the plain way that all learners must equal.
-func (o *replicas) apply(records []kafka.Record) (sha256 string, s said) {
+func (o *replicas) apply(records []stream.Record) (sha256 string, s said) {
 	o.t.Helper()
 	m, err := model.New(o.config())
 	if err != nil {
@@ -80,7 +79,7 @@ func (o *replicas) apply(records []kafka.Record) (sha256 string, s said) {
 func (o *replicas) published() (letters map[place]bool, receipts map[place]string) {
 	o.t.Helper()
 	letters, receipts = map[place]bool{}, map[place]string{}
-	o.each(stream.DeadLetterTopic, func(r *kafka.Record) {
+	for _, r := range allOf(o.t, o.cfg, stream.DeadLetterTopic) {
 		d, err := stream.ParseDeadLetter(r.Headers)
 		if err != nil {
 			o.t.Error(err)
@@ -88,47 +87,29 @@ func (o *replicas) published() (letters map[place]bool, receipts map[place]strin
 		if d.Topic == o.topic {
 			letters[d.Offset] = true
 		}
-	})
+	}
 	values := map[place]string{}
-	o.each(stream.ReceiptTopic, func(r *kafka.Record) {
+	for _, r := range allOf(o.t, o.cfg, stream.ReceiptTopic) {
 		var receipt stream.Receipt
 		if err := json.Unmarshal(r.Value, &receipt); err != nil {
 			o.t.Errorf("%q: %v", r.Value, err)
 		}
 		if receipt.Model != o.model {
-			return
+			continue
 		}
 		at := receipt.Offset
 		if before, twice := values[at]; twice && before != string(r.Value) {
 			o.t.Errorf("two receipts of offset %v differ:\n%s\n%s", at, before, r.Value)
 		}
 		values[at], receipts[at] = string(r.Value), receipt.ID
-	})
+	}
 	return letters, receipts
-}
-
-// each calls do with all records of a topic.
-func (o *replicas) each(topic string, do func(*kafka.Record)) {
-	o.t.Helper()
-	first, end, err := kafka.Offsets(o.t.Context(), o.cfg, topic)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	for p := range first {
-		err := kafka.ReadRange(o.t.Context(), o.cfg, topic, p, first[p], end[p], func(r *kafka.Record) error {
-			do(r)
-			return nil
-		})
-		if err != nil {
-			o.t.Fatal(err)
-		}
-	}
 }
 
 // wantLetters fails unless Kafka holds the dead letters and the receipts of a run without
 // faults: none is missing, none is of something else, and copies are equal. Unless a test is
 // short, there must be copies and withdrawals.
-func (o *replicas) wantLetters(records []kafka.Record) said {
+func (o *replicas) wantLetters(records []stream.Record) said {
 	o.t.Helper()
 	sha256, want := o.apply(records)
 	if saved := fmt.Sprintf("%x", o.head().ModelSHA256()); saved != sha256 {

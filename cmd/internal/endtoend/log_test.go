@@ -1,40 +1,54 @@
 package endtoend
 
 import (
-	"context"
 	"testing"
-	"time"
 
-	kafkago "github.com/segmentio/kafka-go"
-
+	"hamlet/cmd/internal/follow"
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
 
-// readPartition reads a partition's records from first up to end.
-func readPartition(t *testing.T, topic string, partition int, first, end int64) []kafka.Record {
+// logOf returns the log of a topic, which is closed with the test.
+func logOf(t *testing.T, cfg kafka.Config, topic string) *kafka.Log {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	reader := kafkago.NewReader(kafkago.ReaderConfig{
-		Brokers: []string{kafkaAddr}, Topic: topic, Partition: partition, MaxWait: 100 * time.Millisecond,
-		Dialer: &kafkago.Dialer{Timeout: patience, SASLMechanism: kafkaAs(t, admin).SASL},
-	})
-	defer reader.Close()
-	if err := reader.SetOffset(first); err != nil {
+	log, err := kafka.NewLog(cfg, topic)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var records []kafka.Record
-	for next := first; next < end; {
-		m, err := reader.FetchMessage(ctx)
-		if err != nil {
-			t.Fatalf("read %s/%d at %d: %v", topic, partition, next, err)
-		}
-		r := kafka.Record{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Key: m.Key, Value: m.Value}
-		for _, h := range m.Headers {
-			r.Headers = append(r.Headers, kafka.Header{Key: h.Key, Value: h.Value})
-		}
-		records = append(records, r)
-		next = m.Offset + 1
+	t.Cleanup(func() { _ = log.Close() })
+	return log
+}
+
+// boundsOf returns where a topic begins and ends.
+func boundsOf(t *testing.T, cfg kafka.Config, topic string) stream.Bounds {
+	t.Helper()
+	log := logOf(t, cfg, topic)
+	defer log.Close()
+	b, err := follow.Bounds(t.Context(), follow.Topic(log, cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// allOf returns all records of a topic.
+func allOf(t *testing.T, cfg kafka.Config, topic string) []stream.Record {
+	t.Helper()
+	b := boundsOf(t, cfg, topic)
+	return recordsOf(t, cfg, topic, b.First, b.End)
+}
+
+// recordsOf returns the records of a topic with the offsets first to end−1.
+func recordsOf(t *testing.T, cfg kafka.Config, topic string, first, end int64) (records []stream.Record) {
+	t.Helper()
+	log := logOf(t, cfg, topic)
+	defer log.Close()
+	err := follow.Range(t.Context(), follow.Topic(log, cfg), first, end, func(r *stream.Record) error {
+		records = append(records, *r)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return records
 }

@@ -132,7 +132,7 @@ func (o *replicas) makeTopic() {
 	if err := kafka.EnsureTopic(o.t.Context(), o.cfg, o.topic, 1, -1, time.Hour); err != nil {
 		o.t.Fatal(err)
 	}
-	o.freshProducer()
+	o.log = logOf(o.t, o.cfg, o.topic) // it knows no topic
 }
 
 // deleteRecords deletes the records of a partition below an offset, as retention does.

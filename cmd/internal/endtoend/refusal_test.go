@@ -14,18 +14,12 @@ import (
 	"testing"
 
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
-// produce writes records to a model's topic.
-func produce(t *testing.T, records ...kafka.Record) {
+// produce writes records to a topic.
+func produce(t *testing.T, topic string, records ...stream.Record) {
 	t.Helper()
-	p, err := kafka.NewProducer(kafkaAs(t, admin))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if err := p.Publish(t.Context(), records...); err != nil {
+	if err := logOf(t, kafkaAs(t, admin), topic).Append(t.Context(), records...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -34,19 +28,13 @@ func produce(t *testing.T, records ...kafka.Record) {
 func deadLetters(t *testing.T, topic string) map[int64]stream.DeadLetter {
 	t.Helper()
 	out := map[int64]stream.DeadLetter{}
-	first, end, err := kafka.Offsets(t.Context(), kafkaAs(t, admin), stream.DeadLetterTopic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for partition := range first {
-		for _, r := range readPartition(t, stream.DeadLetterTopic, partition, first[partition], end[partition]) {
-			d, err := stream.ParseDeadLetter(r.Headers)
-			if err != nil {
-				t.Errorf("offset %d of the dead letters: %v", r.Offset, err)
-			}
-			if d.Topic == topic {
-				out[d.Offset] = d
-			}
+	for _, r := range allOf(t, kafkaAs(t, admin), stream.DeadLetterTopic) {
+		d, err := stream.ParseDeadLetter(r.Headers)
+		if err != nil {
+			t.Errorf("offset %d of the dead letters: %v", r.Offset, err)
+		}
+		if d.Topic == topic {
+			out[d.Offset] = d
 		}
 	}
 	return out
@@ -82,17 +70,17 @@ func TestWhatCannotBeLearnt(t *testing.T) {
 		{[]byte(`{"label":"spam","vector":{"x":1}}`), "id: missing"},
 		{nil, "id: missing"},
 	}
-	good := func(i int) kafka.Record {
-		return kafka.Record{Topic: topic, Key: []byte("k"), Value: fmt.Appendf(nil, `{"id":"g%d","label":"spam","vector":{"x":%d}}`, i, i)}
+	good := func(i int) stream.Record {
+		return stream.Record{Key: []byte("k"), Value: fmt.Appendf(nil, `{"id":"g%d","label":"spam","vector":{"x":%d}}`, i, i)}
 	}
 	learner := start(t, "learner", learnerFlags(model, "--dense", "x")...)
 	addr := learner.httpAddr()
-	var records []kafka.Record
+	var records []stream.Record
 	for i, b := range bad {
-		records = append(records, good(i), kafka.Record{Topic: topic, Key: []byte("k"), Value: b.value})
+		records = append(records, good(i), stream.Record{Key: []byte("k"), Value: b.value})
 	}
 	records = append(records, good(0)) // a copy
-	produce(t, records...)
+	produce(t, topic, records...)
 	n := len(records)
 	await(t, "the learner has read all", func() bool { return metric(addr, "hamlet_learner_next_offset") == float64(n) })
 	counts := map[string]float64{}
@@ -221,12 +209,8 @@ func TestEventsOverHTTP(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d with %q", c.name, code, body, c.code, c.want)
 		}
 	}
-	_, end, err := kafka.Offsets(t.Context(), kafkaAs(t, admin), stream.EventsTopic(model))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if end[0] != 3 {
-		t.Errorf("the topic holds %d records, want the 3 that were accepted", end[0])
+	if end := boundsOf(t, kafkaAs(t, admin), stream.EventsTopic(model)).End; end != 3 {
+		t.Errorf("the topic holds %d records, want the 3 that were accepted", end)
 	}
 	ingest.stop()
 }

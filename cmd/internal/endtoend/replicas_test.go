@@ -81,19 +81,8 @@ func newReplicasOn(t *testing.T, at servers, cfg kafka.Config) *replicas {
 		o.cfg = kafkaAs(t, admin)
 	}
 	o.feed = &feed{t: t, topic: o.topic, random: rand.New(rand.NewPCG(19, 4))}
-	o.freshProducer()
+	o.log = logOf(t, o.cfg, o.topic)
 	return o
-}
-
-// freshProducer gives the feed a producer that knows no topic.
-func (o *replicas) freshProducer() {
-	o.t.Helper()
-	producer, err := kafka.NewProducer(o.cfg)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	o.t.Cleanup(func() { _ = producer.Close() })
-	o.producer = producer
 }
 
 // modelFlags make a small model, so that a learner saves it often.
@@ -186,11 +175,7 @@ func readiness(addr string) string {
 // end returns where the log ends.
 func (o *replicas) end() int64 {
 	o.t.Helper()
-	_, end, err := kafka.Offsets(o.t.Context(), o.cfg, o.topic)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return end[0]
+	return boundsOf(o.t, o.cfg, o.topic).End
 }
 
 // awaitSaved waits until the saved model has taken all that the log holds.
@@ -231,21 +216,14 @@ func (o *replicas) head() *state.Checkpoint {
 }
 
 // logged returns the records of the log up to a checkpoint.
-func (o *replicas) logged(c *state.Checkpoint) (records []kafka.Record) {
+func (o *replicas) logged(c *state.Checkpoint) []stream.Record {
 	o.t.Helper()
-	err := kafka.ReadRange(o.t.Context(), o.cfg, o.topic, 0, 0, c.Position.Next, func(r *kafka.Record) error {
-		records = append(records, *r)
-		return nil
-	})
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return records
+	return recordsOf(o.t, o.cfg, o.topic, 0, c.Position.Next)
 }
 
 // wantReplayed fails unless the saved model is what the logs say, and has taken as many
 // records as were sent. It returns them.
-func (o *replicas) wantReplayed() []kafka.Record {
+func (o *replicas) wantReplayed() []stream.Record {
 	o.t.Helper()
 	o.awaitSaved()
 	head := o.head()
@@ -279,11 +257,11 @@ func (p *process) signal(s syscall.Signal) {
 // A feed is what a model is sent: labels, copies of them, withdrawals, corrections, and records
 // that are no events.
 type feed struct {
-	t        *testing.T
-	producer *kafka.Producer
-	topic    string
-	random   *rand.Rand
-	labels   []stream.Event // of the last labels
+	t      *testing.T
+	log    *kafka.Log
+	topic  string
+	random *rand.Rand
+	labels []stream.Event // of the last labels
 
 	mu   sync.Mutex
 	sent int // only one goroutine sends, and it writes this
@@ -303,11 +281,11 @@ func (f *feed) send(n int) {
 }
 
 func (f *feed) trySend(ctx context.Context, n int) error {
-	records := make([]kafka.Record, n)
+	records := make([]stream.Record, n)
 	for i := range records {
 		records[i] = f.record()
 	}
-	if err := f.producer.Publish(ctx, records...); err != nil {
+	if err := f.log.Append(ctx, records...); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -348,11 +326,11 @@ func (f *feed) flow(n int, every time.Duration) (stop func()) {
 
 var feedWords = [2][]string{{"lunch", "report", "friday", "thanks", "minutes"}, {"winner", "prize", "cheap", "click", "pills"}}
 
-func (f *feed) record() kafka.Record {
+func (f *feed) record() stream.Record {
 	id := fmt.Sprint("e", f.sent, "-", f.random.Uint32())
 	switch k := f.random.IntN(100); {
 	case k < 2:
-		return kafka.Record{Topic: f.topic, Key: []byte("k"), Value: []byte("no event")}
+		return stream.Record{Key: []byte("k"), Value: []byte("no event")}
 	case k < 12 && len(f.labels) > 0:
 		e := f.labels[f.random.IntN(len(f.labels))]
 		switch {
@@ -399,12 +377,12 @@ func (f *feed) body(class int) stream.Body {
 	return stream.Body{Kind: stream.Text, Text: text.String()}
 }
 
-func (f *feed) encode(e *stream.Event) kafka.Record {
+func (f *feed) encode(e *stream.Event) stream.Record {
 	value, headers, err := e.EncodeRecord()
 	if err != nil {
 		panic(err)
 	}
-	return kafka.Record{Topic: f.topic, Key: []byte(e.ID), Value: value, Headers: headers}
+	return stream.Record{Key: []byte(e.ID), Value: value, Headers: headers}
 }
 
 // wait waits for a random time below most. A fault at a random time needs it.

@@ -13,6 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	kafkago "github.com/segmentio/kafka-go"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -43,22 +44,17 @@ func TestRightsInKafka(t *testing.T) {
 	}
 	read := func(topic string) func(cfg kafka.Config) error {
 		return func(cfg kafka.Config) error {
-			_, _, err := kafka.LastRecord(ctx, cfg, topic, 0, 1, nil)
+			_, err := follow.Some(ctx, follow.Topic(logOf(t, cfg, topic), cfg), 0, 1, 1)
 			return err
 		}
 	}
 	write := func(topic string) func(cfg kafka.Config) error {
 		return func(cfg kafka.Config) error {
-			p, err := kafka.NewProducer(cfg)
-			if err != nil {
-				return err
-			}
-			defer p.Close()
-			r := kafka.Record{Topic: topic, Key: []byte("k"), Value: []byte("{}")}
+			r := stream.Record{Key: []byte("k"), Value: []byte("{}")}
 			if topic == stream.DeadLetterTopic { // other tests read them
 				r.Headers = stream.DeadLetter{Reason: "a test of rights", Topic: model}.AppendHeaders(nil)
 			}
-			return p.Publish(ctx, r)
+			return logOf(t, cfg, topic).Append(ctx, r)
 		}
 	}
 	create := func(cfg kafka.Config) error {

@@ -11,7 +11,6 @@ import (
 
 	"hamlet/cmd/internal/follow"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // words returns n bytes that compress like text.
@@ -50,18 +49,14 @@ func BenchmarkBacklog(b *testing.B) {
 	for _, size := range []int{200, 5000} {
 		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
 			_, cfg := fakeTopic(b)
-			p, err := kafka.NewProducer(cfg)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer p.Close()
+			log := logOf(b, cfg)
 			const backlog = 100_000
-			records := make([]kafka.Record, 1000)
+			records := make([]stream.Record, 1000)
 			for i := range records {
-				records[i] = kafka.Record{Key: fmt.Append(nil, i%100), Value: words(size, uint64(i))}
+				records[i] = stream.Record{Key: fmt.Append(nil, i%100), Value: words(size, uint64(i))}
 			}
 			for range backlog / len(records) {
-				if err := p.PublishTo(b.Context(), "t", 0, records...); err != nil {
+				if err := log.Append(b.Context(), records...); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -71,7 +66,7 @@ func BenchmarkBacklog(b *testing.B) {
 			for b.Loop() {
 				ctx, cancel := context.WithCancel(b.Context())
 				d := &discard{want: backlog, done: cancel}
-				f, err := follow.New(follow.Config{Log: logOf(b, cfg)})
+				f, err := follow.New(follow.Config{Log: log})
 				if err != nil {
 					b.Fatal(err)
 				}

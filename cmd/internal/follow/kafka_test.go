@@ -28,16 +28,7 @@ func fakeTopic(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, kafka.Config) {
 // publish appends records with the values first, first+1, …
 func publish(t testing.TB, cfg kafka.Config, first, n int) {
 	t.Helper()
-	p, err := kafka.NewProducer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	var records []kafka.Record
-	for i := range n {
-		records = append(records, kafka.Record{Key: []byte("k"), Value: fmt.Append(nil, first+i)})
-	}
-	if err := p.PublishTo(within(t, 30*time.Second), "t", 0, records...); err != nil {
+	if err := logOf(t, cfg).Append(within(t, 30*time.Second), numbered(first, n)...); err != nil {
 		t.Fatal(err)
 	}
 }

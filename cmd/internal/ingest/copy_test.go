@@ -15,6 +15,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
 	"hamlet/stream/logtest"
 	"hamlet/stream/mail"
@@ -26,12 +27,13 @@ const feed = "hamlet.feeds.desk"
 // topic's partitions.
 func feeds(t *testing.T, partitions int) (kafka.Config, []*kafka.Log) {
 	t.Helper()
-	k, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{feed}, Partitions: partitions})
+	k, err := embedded.StartKafka(embedded.KafkaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = k.Close() })
 	cfg := kafka.Config{Brokers: []string{k.Addr()}}
+	topics.Make(t, cfg, feed, partitions)
 	logs := make([]*kafka.Log, partitions)
 	for i := range logs {
 		if logs[i], err = kafka.NewPartition(cfg, feed, i); err != nil {

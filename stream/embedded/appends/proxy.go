@@ -2,7 +2,7 @@
 // delays, loses, doubles and reorders what the client appends to one topic.
 //
 //	p := appends.Start(t, appends.Config{Broker: addr, Topic: "t", Fate: func() appends.Fate { return appends.Double }})
-//	producer, err := kafka.NewProducer(kafka.Config{Brokers: []string{p.Addr()}})
+//	log, err := kafka.NewLog(kafka.Config{Brokers: []string{p.Addr()}}, "t")
 //
 // It knows how Kafka frames requests and answers, and the Produce request up to the
 // topic's name. It writes its own address into the answers that name brokers, so clients

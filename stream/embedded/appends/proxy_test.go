@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/appends"
 	"hamlet/stream/embedded/leak"
@@ -15,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-// Each fate leaves another log. The producer sees no error, because it sends again.
+// Each fate leaves another log. The appender sees no error, because it sends again.
 func TestFates(t *testing.T) {
 	k, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{"t", "other"}})
 	if err != nil {
@@ -28,34 +29,35 @@ func TestFates(t *testing.T) {
 		Fate: func() (f appends.Fate) { f, fate = fate, appends.Pass; return f },
 	})
 	through, direct := kafka.Config{Brokers: []string{p.Addr()}}, kafka.Config{Brokers: []string{k.Addr()}}
-	producer, err := kafka.NewProducer(through)
-	if err != nil {
-		t.Fatal(err)
+	open := func(cfg kafka.Config, topic string) *kafka.Log {
+		t.Helper()
+		log, err := kafka.NewLog(cfg, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = log.Close() })
+		return log
 	}
-	t.Cleanup(func() { _ = producer.Close() })
+	logs, read := map[string]*kafka.Log{"t": open(through, "t"), "other": open(through, "other")}, open(direct, "t")
 	n := 0
 	publish := func(topic string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := producer.Publish(ctx, kafka.Record{Topic: topic, Value: fmt.Append(nil, n)}); err != nil {
+		if err := logs[topic].Append(ctx, stream.Record{Value: fmt.Append(nil, n)}); err != nil {
 			t.Fatal(err)
 		}
 		n++
 	}
 	log := func() string {
 		t.Helper()
-		_, end, err := kafka.Offsets(t.Context(), direct, "t")
+		records, _, err := read.Read(t.Context(), 0, stream.Limit{}, 0) // few: one batch
 		if err != nil {
 			t.Fatal(err)
 		}
 		var values []string
-		err = kafka.ReadRange(t.Context(), direct, "t", 0, 0, end[0], func(r *kafka.Record) error {
-			values = append(values, string(r.Value))
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+		for i := range records {
+			values = append(values, string(records[i].Value))
 		}
 		return strings.Join(values, " ")
 	}
@@ -64,7 +66,7 @@ func TestFates(t *testing.T) {
 		publish("t")
 		publish("other")
 	}
-	// 8 comes late, when the producer has sent it again and gone on.
+	// 8 comes late, when the appender has sent it again and gone on.
 	fate = appends.Late
 	for range 3 {
 		publish("t")
