@@ -1,5 +1,5 @@
-// Package state defines a [Checkpoint]: the bytes of a partition's model and its
-// position in the log. Both are saved in one write. A model with a wrong position would learn
+// Package state defines a [Checkpoint]: the bytes of a model and its position in
+// the log. Both are saved in one write. A model with a wrong position would learn
 // records twice or lose them.
 //
 // [Pointer], [Heading] and the errors belong to the contract of a store. Package
@@ -30,13 +30,12 @@ import (
 	"time"
 )
 
-// A Checkpoint is a partition's model and the position in the partition's log
-// that it has absorbed.
+// A Checkpoint is a model and the position in the log that it has absorbed.
 type Checkpoint struct {
 	Schema   int       // version of the layout of Model, 0 to 2³¹−1
 	Numerics string    // version of the mathematics that made Model
 	Config   []byte    // the model's configuration as canonical JSON
-	Epoch    int64     // the epoch under which the writer holds the partition, from 1
+	Epoch    int64     // the epoch under which the writer holds the model, from 1
 	Writer   string    // who held it: see Lease. A store keeps it beside the manifest; "" if it does not know
 	Events   uint64    // events applied: the model's clock
 	Position Position  // the records absorbed

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// A Position is a place in a partition's log, together with a hash of the records
+// A Position is a place in a log, together with a hash of the records
 // before it. The zero Position is the beginning of the log.
 //
 // Two positions are equal exactly if the same records were read at the same offsets.

@@ -14,13 +14,13 @@
 local epochKey, headKey, servedKey, pinnedKey = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local lastKey, versionsKey, leaseKey, partitionsKey = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 
-local prefix, partition = ARGV[1], ARGV[2]
-local epoch, nextOffset, events, sha256 = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local identity, manifest = ARGV[7], ARGV[8]
-local day, keep, daily, grace = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local distrusted = ARGV[13] -- a head whose bytes the writer found corrupt, or ''
-local writer = ARGV[14]     -- who holds the epoch
-local names = 15            -- the chunks' names, each once, from here on
+local prefix = ARGV[1]
+local epoch, nextOffset, events, sha256 = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local identity, manifest = ARGV[6], ARGV[7]
+local day, keep, daily, grace = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local distrusted = ARGV[12] -- a head whose bytes the writer found corrupt, or ''
+local writer = ARGV[13]     -- who holds the epoch
+local names = 14            -- the chunks' names, each once, from here on
 
 local function before(a, b)
   if #a ~= #b then return #a < #b end
@@ -110,10 +110,10 @@ if pinned and redis.call('EXISTS', versionKey(pinned)) == 0 then
   pinned = false
 end
 redis.call('SET', servedKey, pinned or version)
-local listed = redis.pcall('SADD', partitionsKey, partition)
+local listed = redis.pcall('SADD', partitionsKey, '0')
 if type(listed) == 'table' then -- another type, or what the next try meets as well
   if string.find(listed.err, 'WRONGTYPE', 1, true) then redis.call('DEL', partitionsKey) end
-  redis.call('SADD', partitionsKey, partition)
+  redis.call('SADD', partitionsKey, '0')
 end
 
 -- What stays, whatever the clock says:

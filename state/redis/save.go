@@ -204,8 +204,7 @@ func (s *Store) commitArgs(m *state.Manifest) ([]any, error) {
 		corrupt = strconv.FormatInt(version, 10)
 	}
 	return []any{
-		s.key(""), 0, // the member of the set partitions
-		m.Epoch, m.Position.Next, m.Events, hex.EncodeToString(m.Model[:]),
+		s.key(""), m.Epoch, m.Position.Next, m.Events, hex.EncodeToString(m.Model[:]),
 		hex.EncodeToString(identity[:]), manifest,
 		m.Saved.Unix() / (24 * 60 * 60), s.cfg.Keep, s.cfg.Daily, s.grace(int(m.Length)).Milliseconds(),
 		corrupt, m.Writer,

@@ -13,7 +13,7 @@ import (
 const turnSize, maxTurns = 4, 4
 
 // An ahead prepares records beside the goroutine that applies them. It belongs to one
-// partition's model, and one goroutine uses it.
+// model, and one goroutine uses it.
 type ahead struct {
 	model  *model.Model // that reader reads for
 	reader *model.Reader

@@ -17,7 +17,7 @@ import (
 type sourceMetrics struct {
 	doubtful, learnt *prometheus.CounterVec
 
-	mu     sync.Mutex // partitions learn concurrently
+	mu     sync.Mutex // whoever shows the figures reads beside the learner
 	doubts eval.Doubts
 	named  map[string]bool // the sources with series of their own, at most maxNamed
 }
@@ -57,7 +57,7 @@ func (m *sourceMetrics) add(source string, φ float64) {
 
 const doubtLogEvery = time.Minute
 
-// A doubtLog logs a partition's doubtful labels, at most one line a minute: how many
+// A doubtLog logs a model's doubtful labels, at most one line a minute: how many
 // there were since the last line, and the worst source.
 type doubtLog struct {
 	doubts eval.Doubts

@@ -19,21 +19,21 @@ type Metrics struct {
 	records, doubted, alerts, rebuilds     *prometheus.CounterVec
 	rawMail, logLoss, scored, wrong        prometheus.Counter
 	failedSave                             prometheus.Counter
-	next, lag, events, epsilon, unsaved    *prometheus.GaugeVec // by partition
-	windowBytes, pendingAlerts, unsavedFor *prometheus.GaugeVec // by partition
-	active, kept, lost                     *prometheus.GaugeVec // by partition
+	next, lag, events, epsilon, unsaved    *prometheus.GaugeVec
+	windowBytes, pendingAlerts, unsavedFor *prometheus.GaugeVec
+	active, kept, lost                     *prometheus.GaugeVec
 	takeovers                              *prometheus.CounterVec
 	lastBeat                               atomic.Int64         // in Unix nanoseconds; 0: this learner is not active
 	shadowing                              *prometheus.GaugeVec // by model and the one that it is the shadow of
-	flipRate                               *prometheus.GaugeVec // by partition and body
-	gateOpen, gateLead                     *prometheus.GaugeVec // by partition and body
-	alarm, level, reference, threshold     *prometheus.GaugeVec // by partition, kind and body
+	flipRate                               *prometheus.GaugeVec // by body
+	gateOpen, gateLead                     *prometheus.GaugeVec // by body
+	alarm, level, reference, threshold     *prometheus.GaugeVec // by kind and body
 	saves                                  prometheus.Histogram
 	bytes                                  prometheus.Gauge
 	sources                                *sourceMetrics
 	standings                              *standingMetrics
 
-	byPartition []*prometheus.GaugeVec // all gauges with a partition
+	gauges []*prometheus.GaugeVec // all that gauge makes
 }
 
 // partition is the label of metrics that had a partition once: dashboards have it.
@@ -51,7 +51,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		g := factory.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"partition"}, labels...))
-		m.byPartition = append(m.byPartition, g)
+		m.gauges = append(m.gauges, g)
 		return g
 	}
 	m.records = counters("hamlet_learner_records_total",
@@ -149,7 +149,7 @@ func (m *Metrics) status(name string, s Status) {
 		m.gateLead.WithLabelValues(p, g.Body).Set(g.Lead)
 	}
 	for i := range s.Alarms {
-		m.stands(p, &s.Alarms[i])
+		m.stands(&s.Alarms[i])
 	}
 }
 
@@ -157,7 +157,7 @@ func (m *Metrics) status(name string, s Status) {
 // active then, and goes on to say so: alerting rules cannot see what is missing.
 func (m *Metrics) drop(name string) {
 	m.standings.drop()
-	for _, g := range m.byPartition {
+	for _, g := range m.gauges {
 		g.Reset()
 	}
 	m.active.WithLabelValues(partition, name).Set(0)
@@ -216,7 +216,7 @@ func (m *Metrics) behind(d time.Duration) {
 	m.unsavedFor.WithLabelValues(partition).Set(d.Seconds())
 }
 
-func (m *Metrics) stands(partition string, a *model.Alarm) {
+func (m *Metrics) stands(a *model.Alarm) {
 	m.alarm.WithLabelValues(partition, a.Kind, a.Body).Set(oneIf(a.Status.Raised))
 	if a.Status.Known {
 		m.level.WithLabelValues(partition, a.Kind, a.Body).Set(a.Status.Level)

@@ -21,7 +21,7 @@ type AlertPublisher interface {
 }
 
 const (
-	// maxAlerts bounds the alerts that a partition holds: a few megabytes.
+	// maxAlerts bounds the alerts that a learner holds: a few megabytes.
 	maxAlerts = 1000
 	// alertTimeout bounds an attempt to publish while learning waits. An
 	// acknowledgement takes one write to a disk.
@@ -34,7 +34,7 @@ const (
 	alertPauseRatio   = 15
 )
 
-// An outbox holds a partition's alerts until they are acknowledged. No save is made
+// An outbox holds a model's alerts until they are acknowledged. No save is made
 // before: a save covers the events that raised them, so that after it nothing would
 // publish them again. After a crash those events are read again and raise the same.
 //

@@ -9,7 +9,7 @@ import (
 	"hamlet/stream/predictions"
 )
 
-// maxPredicted is how many predictions a partition holds at most until it writes them. At 8,000
+// maxPredicted is how many predictions a learner holds at most until it writes them. At 8,000
 // events/s that is every other second. A save writes them too.
 const maxPredicted = 32 * predictions.MaxEvents
 

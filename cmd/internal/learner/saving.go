@@ -205,8 +205,7 @@ func (w *worker) result(err error) error {
 
 // saveAtEnd saves what is not saved, with ctx's time to begin an attempt. Where the
 // learner stops, an attempt that has begun may finish: it lasts as long as a store of
-// the measured speed needs. Where Kafka takes the partition away, it ends with ctx,
-// because the other learners wait.
+// the measured speed needs. Where it has lost the lease, it ends with ctx: others learn.
 func (w *worker) saveAtEnd(ctx context.Context) error {
 	attempt := ctx
 	if w.l.stopping() {

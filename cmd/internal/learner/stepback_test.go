@@ -108,7 +108,12 @@ func TestALogThatWasRestoredAndHasGrown(t *testing.T) {
 	observed := map[int64]bool{}
 	cfg := r.config()
 	cfg.Observe = func(a Applied) { observed[a.Offset] = true }
+	var said safeBuffer
+	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
 	r.learn(cfg, 1100)
+	if want := "log_ends_at=1100 saved_next_offset=900 lost_records_at_most=600 version="; !strings.Contains(said.String(), want) {
+		t.Errorf("the log does not say %q:\n%s", want, said.String())
+	}
 	_, want := texts(t, 500)
 	learn(t, want, others(600))
 	if c := r.head(); c.ModelSHA256() != sum(t, want) || c.Position.Next != 1100 {
