@@ -2,8 +2,8 @@
 //
 // A learner writes blocks of them to the topic [Topic], which has one partition. A model is a
 // pure function of its log, so a learner that learns a label again, with the same configuration
-// and history, writes the same prediction again. Readers drop what they have seen. Two models that learn one log can be compared event
-// by event: see cmd/internal/comparison.
+// and history, writes the same prediction again. Readers drop what they have seen. Two models that
+// learn one log can be compared event by event: see cmd/internal/comparison.
 //
 //	b := predictions.Block{Model: "default", Events: stream.EventsTopic("default"), Predictions: made}
 //	value, err := b.AppendBinary(nil)
@@ -19,15 +19,19 @@
 //	│ 1 byte  │ len bytes │ len bytes  │           │     │     │
 //	└─────────┴───────────┴────────────┴───────────┴─────┴─────┘
 //
-//	mark   partition, next: the model has learnt it to before offset next
-//	run    partition, offset of its first event, n − 1, then n predictions
+//	marks  0 or 1
+//	mark   0, next: the model has learnt the log to before offset next
+//	run    0, offset of its first event, n − 1, then n predictions
 //	       ┌─────────────────┬─────────────────────────────────┐
 //	       │ gap·2 + spam    │ log-odds: float32, little endian │
 //	       └─────────────────┴─────────────────────────────────┘
 //	gap    the offsets between the event before it in the run and this one; 0 for the first
 //
-// The events are in the order in which they were learnt. A run ends where the partition changes.
+// The events are in the order of the log. An event that comes again, after a crash, begins a run.
 // An event takes 5 bytes where the gap is below 64, and a run some 5 more.
+//
+// The 0 is the partition of the events topic. Version 0.1.0 wrote others of a model that learnt
+// several, and such a block is refused.
 //
 // # Rounding
 //
@@ -51,8 +55,6 @@ const (
 	MaxEvents = 512
 	// maxName bounds the names: a topic's name has at most 249 bytes.
 	maxName = 249
-	// maxPartition bounds the partitions of a topic, generously.
-	maxPartition = 1 << 20
 )
 
 // Topic is the topic of a model's predictions.
@@ -60,25 +62,20 @@ func Topic(model string) string { return "hamlet.predictions." + model }
 
 // A Prediction is what a model predicted of one event of the log.
 type Prediction struct {
-	Partition int // of the events topic
-	Offset    int64
-	Spam      bool    // the label, which the model had not seen
-	LogOdds   float32 // of spam; never NaN
+	Offset  int64
+	Spam    bool    // the label, which the model had not seen
+	LogOdds float32 // of spam; never NaN
 }
 
 // A Block is what a record of the topic holds.
 type Block struct {
 	Model       string
 	Events      string       // the topic that the model learns
-	Learnt      []Mark       // at most MaxEvents, in ascending order of partitions
-	Predictions []Prediction // at most MaxEvents, in the order of learning; at least one, or a mark
-}
+	Predictions []Prediction // at most MaxEvents, in the order of learning; none only where Learnt is set
 
-// A Mark says how far a model has learnt a partition of the events topic. Its predictions of what
-// is before Next are in this block and those before it. It left out what has none.
-type Mark struct {
-	Partition int
-	Next      int64
+	// Learnt is the offset before which the model has learnt the log. Its predictions of what is
+	// before are in this block and those before it. It left out what has none. 0: not said.
+	Learnt int64
 }
 
 func (b *Block) validate() error {
@@ -88,23 +85,19 @@ func (b *Block) validate() error {
 			errs = append(errs, fmt.Errorf("a name has 1 to %d bytes, this one %d", maxName, n))
 		}
 	}
-	if n, m := len(b.Predictions), len(b.Learnt); n+m == 0 || n > MaxEvents || m > MaxEvents {
-		errs = append(errs, fmt.Errorf("a block has 1 to %d predictions or marks, this one %d and %d", MaxEvents, n, m))
+	if n := len(b.Predictions); n > MaxEvents || n == 0 && b.Learnt == 0 {
+		errs = append(errs, fmt.Errorf("a block has 1 to %d predictions or says what is learnt, this one has %d", MaxEvents, n))
 	}
-	for i, m := range b.Learnt {
-		if m.Partition < 0 || m.Partition > maxPartition || m.Next < 0 || i > 0 && m.Partition <= b.Learnt[i-1].Partition {
-			errs = append(errs, fmt.Errorf("the mark of partition %d, next offset %d, is out of range or order", m.Partition, m.Next))
-		}
+	if b.Learnt < 0 {
+		errs = append(errs, fmt.Errorf("offset %d, which is learnt next, is negative", b.Learnt))
 	}
 	for i := range b.Predictions {
 		p := &b.Predictions[i]
 		switch {
-		case p.Partition < 0 || p.Partition > maxPartition:
-			errs = append(errs, fmt.Errorf("partition %d is not within 0 and %d", p.Partition, maxPartition))
 		case p.Offset < 0:
 			errs = append(errs, fmt.Errorf("offset %d is negative", p.Offset))
 		case math.IsNaN(float64(p.LogOdds)):
-			errs = append(errs, fmt.Errorf("partition %d, offset %d: the log-odds are NaN", p.Partition, p.Offset))
+			errs = append(errs, fmt.Errorf("offset %d: the log-odds are NaN", p.Offset))
 		}
 	}
 	return errors.Join(errs...)
@@ -120,16 +113,15 @@ func (b *Block) AppendBinary(dst []byte) ([]byte, error) {
 		dst = binary.AppendUvarint(dst, uint64(len(name)))
 		dst = append(dst, name...)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(b.Learnt)))
-	for _, m := range b.Learnt {
-		dst = binary.AppendUvarint(dst, uint64(m.Partition))
-		dst = binary.AppendUvarint(dst, uint64(m.Next))
+	if b.Learnt == 0 {
+		dst = append(dst, 0)
+	} else {
+		dst = binary.AppendUvarint(append(dst, 1, 0), uint64(b.Learnt))
 	}
 	for rest := b.Predictions; len(rest) > 0; {
 		n := run(rest)
 		next := rest[0].Offset
-		dst = binary.AppendUvarint(dst, uint64(rest[0].Partition))
-		dst = binary.AppendUvarint(dst, uint64(next))
+		dst = binary.AppendUvarint(append(dst, 0), uint64(next))
 		dst = binary.AppendUvarint(dst, uint64(n-1))
 		for i := range rest[:n] {
 			p := &rest[i]
@@ -146,10 +138,10 @@ func (b *Block) AppendBinary(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// run returns how many of the first predictions are of one partition, with ascending offsets.
+// run returns how many of the first predictions have ascending offsets.
 func run(all []Prediction) int {
 	n := 1
-	for n < len(all) && all[n].Partition == all[0].Partition && all[n].Offset > all[n-1].Offset {
+	for n < len(all) && all[n].Offset > all[n-1].Offset {
 		n++
 	}
 	return n
@@ -168,7 +160,10 @@ func Decode(from []byte) (Block, error) {
 	return b, nil
 }
 
-var errShort = errors.New("they end too early")
+var (
+	errShort      = errors.New("they end too early")
+	errPartitions = errors.New("they are of a model of several partitions, which only version 0.1.0 can compare")
+)
 
 // A decoder takes values off the front of rest. After an error it returns zeros.
 type decoder struct {
@@ -200,6 +195,13 @@ func (d *decoder) number(most uint64) uint64 {
 	return n
 }
 
+// partition takes the partition of the events topic.
+func (d *decoder) partition() {
+	if d.number(math.MaxUint64) != 0 {
+		d.fail(errPartitions)
+	}
+}
+
 func (d *decoder) name() string {
 	n := int(d.number(maxName))
 	if n > len(d.rest) {
@@ -222,11 +224,17 @@ func (d *decoder) block() (b Block) {
 	}
 	d.rest = d.rest[1:]
 	b.Model, b.Events = d.name(), d.name()
-	for n := d.number(MaxEvents); n > 0 && d.err == nil; n-- {
-		b.Learnt = append(b.Learnt, Mark{int(d.number(maxPartition)), int64(d.number(math.MaxInt64))})
+	switch d.number(MaxEvents) {
+	case 0:
+	case 1:
+		d.partition()
+		b.Learnt = int64(d.number(math.MaxInt64))
+	default:
+		d.fail(errPartitions)
 	}
 	for len(d.rest) > 0 && d.err == nil {
-		partition, next := int(d.number(maxPartition)), d.number(math.MaxInt64)
+		d.partition()
+		next := d.number(math.MaxInt64)
 		n := int(d.number(MaxEvents-1)) + 1
 		if len(b.Predictions)+n > MaxEvents {
 			d.fail(fmt.Errorf("there are more than %d", MaxEvents))
@@ -243,7 +251,7 @@ func (d *decoder) block() (b Block) {
 			}
 			z := math.Float32frombits(binary.LittleEndian.Uint32(d.rest))
 			d.rest = d.rest[4:]
-			b.Predictions = append(b.Predictions, Prediction{partition, int64(offset), head&1 == 1, z})
+			b.Predictions = append(b.Predictions, Prediction{int64(offset), head&1 == 1, z})
 			next = offset + 1
 		}
 	}

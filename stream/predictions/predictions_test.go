@@ -13,23 +13,20 @@ import (
 )
 
 func sample() predictions.Block {
-	return predictions.Block{Model: "cand", Events: "hamlet.events.default", Learnt: []predictions.Mark{{Partition: 0, Next: 302}, {Partition: 5, Next: 9}}, Predictions: []predictions.Prediction{
-		{Partition: 0, Offset: 7, Spam: true, LogOdds: 1.5},
-		{Partition: 0, Offset: 8, LogOdds: -2},
-		{Partition: 0, Offset: 300, LogOdds: float32(math.Inf(-1))},
-		{Partition: 3, Offset: 0, Spam: true, LogOdds: 0},
-		{Partition: 0, Offset: 301, Spam: true, LogOdds: 9},
-		{Partition: 0, Offset: 301, Spam: true, LogOdds: 9},
+	return predictions.Block{Model: "cand", Events: "hamlet.events.default", Learnt: 302, Predictions: []predictions.Prediction{
+		{Offset: 7, Spam: true, LogOdds: 1.5},
+		{Offset: 8, LogOdds: -2},
+		{Offset: 300, LogOdds: float32(math.Inf(-1))},
+		{Offset: 301, Spam: true, LogOdds: 9},
+		{Offset: 301, Spam: true, LogOdds: 9},
 	}}
 }
 
 // The bytes are a format: what is written today is read for ever.
 func TestBlockBytes(t *testing.T) {
 	const want = "01 04 63616e64 15 68616d6c65742e6576656e74732e64656661756c74" +
-		" 02 00 ae02 05 09" +
-		" 00 07 02  01 0000c03f  00 000000c0  c604 000080ff" +
-		" 03 00 00  01 00000000" +
-		" 00 ad02 00  01 00001041" +
+		" 01 00 ae02" +
+		" 00 07 03  01 0000c03f  00 000000c0  c604 000080ff  01 00001041" +
 		" 00 ad02 00  01 00001041"
 	b := sample()
 	got, err := b.AppendBinary(nil)
@@ -55,7 +52,6 @@ func TestBlockSurvivesItsBytes(t *testing.T) {
 	}
 }
 
-// An event of one partition takes 5 bytes.
 func TestAnEventTakesFiveBytes(t *testing.T) {
 	b := predictions.Block{Model: "default", Events: "hamlet.events.default"}
 	for i := range predictions.MaxEvents {
@@ -72,11 +68,9 @@ func TestWhatIsNoBlockIsRefused(t *testing.T) {
 		"no model":  func(b *predictions.Block) { b.Model = "" },
 		"no events": func(b *predictions.Block) { b.Events = "" },
 		"long name": func(b *predictions.Block) { b.Model = strings.Repeat("m", 250) },
-		"empty":     func(b *predictions.Block) { b.Predictions, b.Learnt = nil, nil },
+		"empty":     func(b *predictions.Block) { b.Predictions, b.Learnt = nil, 0 },
 		"too many":  func(b *predictions.Block) { b.Predictions = make([]predictions.Prediction, predictions.MaxEvents+1) },
-		"marks":     func(b *predictions.Block) { b.Learnt[1].Partition = 0 },
-		"mark":      func(b *predictions.Block) { b.Learnt[1].Next = -1 },
-		"partition": func(b *predictions.Block) { b.Predictions[0].Partition = -1 },
+		"learnt":    func(b *predictions.Block) { b.Learnt = -1 },
 		"offset":    func(b *predictions.Block) { b.Predictions[0].Offset = -1 },
 		"NaN":       func(b *predictions.Block) { b.Predictions[0].LogOdds = float32(math.NaN()) },
 	} {
@@ -94,6 +88,15 @@ func TestWhatIsNoBlockIsRefused(t *testing.T) {
 	newer, _ := hex.DecodeString("02ff")
 	if _, err := predictions.Decode(newer); err == nil || !strings.Contains(err.Error(), "layout 2") {
 		t.Errorf("a newer layout: %v", err)
+	}
+	for name, bytes := range map[string]string{
+		"marks of two partitions": "\x01\x01m\x01e\x02\x00\x05\x01\x05",
+		"a mark of partition 1":   "\x01\x01m\x01e\x01\x01\x05",
+		"a run of partition 3":    "\x01\x01m\x01e\x00\x03\x00\x00\x01\x00\x00\x00\x00",
+	} {
+		if b, err := predictions.Decode([]byte(bytes)); err == nil || !strings.Contains(err.Error(), "several partitions") {
+			t.Errorf("%s: %+v, %v", name, b, err)
+		}
 	}
 }
 
@@ -128,5 +131,5 @@ func ExampleBlock() {
 	}
 	b, err = predictions.Decode(value)
 	fmt.Println(predictions.Topic(b.Model), b.Predictions[0], err)
-	// Output: hamlet.predictions.default {0 7 true 1.5} <nil>
+	// Output: hamlet.predictions.default {7 true 1.5} <nil>
 }

@@ -2,7 +2,7 @@
 // every moment of looking.
 //
 // Both models learn one log. Their learners write what they predicted of each event before they
-// learnt its label: package predictions. Run pairs these by the event's place in the log.
+// learnt its label: package predictions. Run pairs these by the event's offset in the log.
 //
 //	result, err := comparison.Run(ctx, brokers, "default", "cand", comparison.Options{})
 //	if err != nil {
@@ -94,14 +94,8 @@ type Result struct {
 
 	Calibrated bool `json:"calibrated"` // B
 
-	From Place `json:"from"` // the first event that is compared
-	To   Place `json:"to"`   // the last
-}
-
-// A Place is where an event is in the log.
-type Place struct {
-	Partition int   `json:"partition"`
-	Offset    int64 `json:"offset"`
+	From int64 `json:"from"` // the offset of the first event that is compared
+	To   int64 `json:"to"`   // of the last
 }
 
 // An Interval is an estimate, and where the mean that it estimates is, with the Level of the
@@ -124,12 +118,12 @@ type Side struct {
 	ECE        eval.Measure `json:"ece"`
 
 	// What could not be paired.
-	Begins  []Place `json:"begins"`  // the first event of each partition that has a prediction
-	Deleted bool    `json:"deleted"` // retention has deleted the first predictions
-	Before  int     `json:"before"`  // events before the other model's first prediction
-	Only    int     `json:"only"`    // later events that the other model has no prediction of
-	Ahead   int     `json:"ahead"`   // events that the other model has not come to, as far as read
-	Repeats int     `json:"repeats"` // predictions that were written again
+	Begins  int64 `json:"begins"`  // the offset of the first event that has a prediction; 0 if none has
+	Deleted bool  `json:"deleted"` // retention has deleted the first predictions
+	Before  int   `json:"before"`  // events before the other model's first prediction
+	Only    int   `json:"only"`    // later events that the other model has no prediction of
+	Ahead   int   `json:"ahead"`   // events that the other model has not come to, as far as read
+	Repeats int   `json:"repeats"` // predictions that were written again
 }
 
 // A Comparison compares pairs of predictions. It takes O(1) memory beyond that of the ranks:
@@ -142,7 +136,7 @@ type Comparison struct {
 	sign       int // of the interval, after the last pair
 	since      int // the pair from which on sign is what it is
 	first      int
-	from, to   Place
+	from, to   int64 // offsets
 }
 
 // A tally is what is known of one model.
@@ -183,11 +177,10 @@ func (c *Comparison) Add(a, b *predictions.Prediction) {
 		c.burnt++
 		return
 	}
-	at := Place{a.Partition, a.Offset}
 	if c.difference.N() == 0 {
-		c.from = at
+		c.from = a.Offset
 	}
-	c.to = at
+	c.to = a.Offset
 	lossA, lossB := c.sides[0].add(a), c.sides[1].add(b)
 	c.difference.Add(min(max(lossA-lossB, -Limit), Limit)) // rounding may lead beyond
 	n := c.difference.N()

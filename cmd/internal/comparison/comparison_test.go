@@ -16,15 +16,12 @@ import (
 )
 
 // events returns n events, and what a model predicts of them that moves the log-odds of the truth by skill.
-func events(n int, partitions int, seed uint64, skill float64) []predictions.Prediction {
+func events(n int, seed uint64, skill float64) []predictions.Prediction {
 	labels := rand.New(rand.NewPCG(1, 1))
 	r := rand.New(rand.NewPCG(seed, 2))
-	next := make([]int64, partitions)
 	all := make([]predictions.Prediction, n)
 	for i := range all {
-		p := i % partitions
-		all[i] = predictions.Prediction{Partition: p, Offset: next[p], Spam: labels.IntN(2) == 1}
-		next[p]++
+		all[i] = predictions.Prediction{Offset: int64(i), Spam: labels.IntN(2) == 1}
 		// With z ~ N(±s²/2, s²) by class, log-odds z are calibrated.
 		z := r.NormFloat64()*skill - skill*skill/2
 		if all[i].Spam {
@@ -57,7 +54,7 @@ func compare(t *testing.T, opts Options, a, b []predictions.Prediction) (Result,
 }
 
 func TestTheBetterModelIsBetter(t *testing.T) {
-	good, bad := events(6000, 3, 5, 3), events(6000, 3, 6, 2)
+	good, bad := events(6000, 5, 3), events(6000, 6, 2)
 	r, err := compare(t, Options{}, bad, good)
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +65,8 @@ func TestTheBetterModelIsBetter(t *testing.T) {
 	if r.Difference.Low <= 0 || math.Abs(r.Difference.Mean-float64(r.A.LogLoss-r.B.LogLoss)) > 1e-9 || r.B.ROCA >= r.A.ROCA {
 		t.Errorf("%+v", r)
 	}
-	if r.From != (Place{1, 333}) || r.To != (Place{2, 1999}) {
-		t.Errorf("compared from %+v to %+v", r.From, r.To)
+	if r.From != 1000 || r.To != 5999 {
+		t.Errorf("compared from %d to %d", r.From, r.To)
 	}
 	if r, err = compare(t, Options{}, good, bad); err != nil || r.Better || !r.Worse || r.First != 0 {
 		t.Errorf("the other way round: %+v, %v", r, err)
@@ -81,7 +78,7 @@ func TestTheBetterModelIsBetter(t *testing.T) {
 
 // A model whose mean p is too high is not calibrated, though it may be better.
 func TestCalibration(t *testing.T) {
-	good, bad := events(6000, 1, 5, 3), events(6000, 1, 6, 1)
+	good, bad := events(6000, 5, 3), events(6000, 6, 1)
 	for i := range good {
 		good[i].LogOdds += 0.8
 	}
@@ -94,7 +91,7 @@ func TestCalibration(t *testing.T) {
 // The result is that of the slow way: all pairs in a map, in A's order.
 func TestPairsAreThoseOfBoth(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	all, other := events(3000, 4, 5, 2), events(3000, 4, 6, 2)
+	all, other := events(3000, 5, 2), events(3000, 6, 2)
 	var a, b []predictions.Prediction
 	for i := range all {
 		if i >= 400 && r.IntN(10) > 0 {
@@ -104,9 +101,9 @@ func TestPairsAreThoseOfBoth(t *testing.T) {
 			b = append(b, other[i])
 		}
 	}
-	at := map[Place]float32{}
+	at := map[int64]float32{}
 	for _, p := range b {
-		at[Place{p.Partition, p.Offset}] = p.LogOdds
+		at[p.Offset] = p.LogOdds
 	}
 	pairs, sum := 0, 0.0
 	loss := func(z float32, spam bool) float64 {
@@ -117,7 +114,7 @@ func TestPairsAreThoseOfBoth(t *testing.T) {
 		return -math.Log(1 - p)
 	}
 	for _, p := range a {
-		if z, ok := at[Place{p.Partition, p.Offset}]; ok {
+		if z, ok := at[p.Offset]; ok {
 			pairs++
 			if pairs > 100 {
 				sum += loss(p.LogOdds, p.Spam) - loss(z, p.Spam)
@@ -130,8 +127,7 @@ func TestPairsAreThoseOfBoth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := got.A.Ahead // A's last event may have no later one of B in its partition
-	if got.Events != pairs-100 && got.Events+left < pairs-100 || math.Abs(got.Difference.Mean-sum/float64(pairs-100)) > 1e-9 {
+	if got.Events != pairs-100 || math.Abs(got.Difference.Mean-sum/float64(pairs-100)) > 1e-9 {
 		t.Errorf("%d pairs of difference %g, want %d of %g", got.Events, got.Difference.Mean, pairs-100, sum/float64(pairs-100))
 	}
 	if got.A.Repeats != 300 || got.A.Before == 0 || got.B.Before != 0 || got.A.Only == 0 || got.B.Only == 0 {
@@ -143,33 +139,32 @@ func TestPairsAreThoseOfBoth(t *testing.T) {
 	if n := got.B.Before + got.B.Only + got.B.Ahead + pairs; n != len(b) {
 		t.Errorf("B: %d of %d are accounted for", n, len(b))
 	}
-	if len(got.A.Begins) != 4 || len(got.B.Begins) != 4 {
+	if got.A.Begins != a[0].Offset || got.B.Begins != b[0].Offset {
 		t.Errorf("%+v", got)
 	}
 }
 
-// An event that one model left out stops nothing, though its partition is quiet from then on.
+// An event that one model left out stops nothing, though it is the last.
 func TestAnEventThatIsLeftOutStopsNothing(t *testing.T) {
-	all := events(1000, 1, 5, 2)
-	quiet := predictions.Prediction{Partition: 1, Offset: 5}
-	with := append([]predictions.Prediction{all[0], quiet}, all[1:]...)
+	with := events(1000, 5, 2)
+	all := with[:999]
 	for lacks := range 2 {
 		pairs := 0
 		j := newPairing("a", "b", func(_, _ *predictions.Prediction) { pairs++ })
 		blocks := [2]predictions.Block{{Predictions: with}, {Predictions: with}}
-		blocks[lacks] = predictions.Block{Predictions: all, Learnt: []predictions.Mark{{Partition: 0, Next: 1000}, {Partition: 1, Next: 6}}}
+		blocks[lacks] = predictions.Block{Predictions: all, Learnt: 1000}
 		if err := errors.Join(j.add(0, &blocks[0], 0), j.add(1, &blocks[1], 0), j.join()); err != nil {
 			t.Fatal(err)
 		}
 		var r Result
-		if j.report(&r); pairs != 1000 || r.A.Ahead != 0 || r.B.Ahead != 0 || r.A.Before+r.B.Before != 1 {
+		if j.report(&r); pairs != 999 || r.A.Ahead != 0 || r.B.Ahead != 0 || r.A.Only+r.B.Only != 1 {
 			t.Errorf("model %d leaves it out: %d pairs, %+v", lacks, pairs, r)
 		}
 	}
 }
 
 func TestWhatDoesNotFitIsAnError(t *testing.T) {
-	a, b := events(200, 1, 5, 2), events(200, 1, 6, 2)
+	a, b := events(200, 5, 2), events(200, 6, 2)
 	again := append(append([]predictions.Prediction{}, a...), a[50])
 	again[200].LogOdds++
 	if _, err := compare(t, Options{}, again, b); !errors.Is(err, ErrDiffers) || !strings.Contains(err.Error(), "offset 50") ||
@@ -200,16 +195,16 @@ func TestRunReadsTopics(t *testing.T) {
 	if _, err := Run(ctx, brokers, "a", "a", Options{}); err == nil {
 		t.Error("a model is compared with itself")
 	}
-	producer, err := kafka.NewProducer(brokers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer producer.Close()
 	write := func(model, of string, all []predictions.Prediction) {
 		t.Helper()
 		if err := kafka.EnsureTopic(ctx, brokers, predictions.Topic(model), 1, -1, 0); err != nil {
 			t.Fatal(err)
 		}
+		log, err := kafka.NewLog(brokers, predictions.Topic(model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
 		for len(all) > 0 {
 			n := min(len(all), predictions.MaxEvents)
 			b := predictions.Block{Model: model, Events: stream.EventsTopic(of), Predictions: all[:n]}
@@ -217,13 +212,13 @@ func TestRunReadsTopics(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := producer.Publish(ctx, kafka.Record{Topic: predictions.Topic(model), Value: value}); err != nil {
+			if err := log.Append(ctx, stream.Record{Value: value}); err != nil {
 				t.Fatal(err)
 			}
 			all = all[n:]
 		}
 	}
-	a, b := events(4000, 2, 5, 2), events(4000, 2, 6, 3)
+	a, b := events(4000, 5, 2), events(4000, 6, 3)
 	write("a", "a", a)
 	write("b", "a", b[:1000])
 	write("c", "c", b)
@@ -231,6 +226,7 @@ func TestRunReadsTopics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer r.Close()
 	got, err := r.Advance(ctx)
 	if err != nil || got.Events != 0 || got.BurnIn != 1000 || got.A.Ahead != 3000 || got.Better || !math.IsNaN(float64(got.A.LogLoss)) {
 		t.Errorf("the beginning: %+v, %v", got, err)

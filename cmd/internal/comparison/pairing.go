@@ -21,32 +21,24 @@ var (
 // comes again later is dropped unchecked.
 const lately = 1 << 17
 
-// A pairing joins what two models predicted, in the order of A. An event of A waits until B has
-// predicted it, or is known to have left it out. So the pairs depend on the two logs alone, and
-// not on when they are read.
+// A pairing joins what two models predicted, in the order of the log. An event waits until the
+// other model has predicted it, or is known to have left it out. So the pairs depend on the two
+// topics alone, and not on when they are read.
 type pairing struct {
 	pair   func(a, b *predictions.Prediction)
 	models [2]paired
-	queue  []predictions.Prediction // of A: those that wait
 }
 
 // A paired is one of the two models.
 type paired struct {
-	name       string
-	partitions []following // of the events topic
-	recent     []written   // by place, of size lately; nil before the first
-	waiting    int         // of B: predictions in the queues
-	before     int
-	only       int
-	repeats    int
-}
-
-// A following is what is known of a partition of the events topic.
-type following struct {
+	name        string
 	begun       bool
 	first, next int64                    // next: what is before has been predicted or left out
-	queued      int                      // of A: predictions in the queue
-	queue       []predictions.Prediction // of B: what A has not come to
+	queue       []predictions.Prediction // those that wait, by offset
+	recent      []written                // by offset, of size lately; nil before the first
+	before      int
+	only        int
+	repeats     int
 }
 
 // A written is a prediction and the record that it was in.
@@ -60,11 +52,11 @@ func newPairing(a, b string, pair func(a, b *predictions.Prediction)) *pairing {
 	return &pairing{pair: pair, models: [2]paired{{name: a}, {name: b}}}
 }
 
-func (m *paired) partition(n int) *following {
-	for len(m.partitions) <= n {
-		m.partitions = append(m.partitions, following{})
+// begin notes the first offset of a model.
+func (m *paired) begin(at int64) {
+	if !m.begun {
+		m.begun, m.first = true, at
 	}
-	return &m.partitions[n]
 }
 
 // fresh notes a prediction that was in a record, and reports whether it is new.
@@ -72,20 +64,17 @@ func (m *paired) fresh(p *predictions.Prediction, record int64) (bool, error) {
 	if m.recent == nil {
 		m.recent = make([]written, lately)
 	}
-	slot := &m.recent[(p.Offset+int64(p.Partition)*0x9E3779B1)&(lately-1)]
-	f := m.partition(p.Partition)
-	if f.begun && p.Offset < f.next {
+	slot := &m.recent[p.Offset&(lately-1)]
+	if p.Offset < m.next {
 		m.repeats++
-		if slot.known && slot.Partition == p.Partition && slot.Offset == p.Offset && !same(&slot.Prediction, p) {
-			return false, fmt.Errorf("%w: model %s, partition %d, offset %d: %s in record %d of its predictions, %s in record %d: the model was learnt again otherwise; --since leaves out what was written before",
-				ErrDiffers, m.name, p.Partition, p.Offset, said(&slot.Prediction), slot.record, said(p), record)
+		if slot.known && slot.Offset == p.Offset && !same(&slot.Prediction, p) {
+			return false, fmt.Errorf("%w: model %s, offset %d: %s in record %d of its predictions, %s in record %d: the model was learnt again otherwise; --since leaves out what was written before",
+				ErrDiffers, m.name, p.Offset, said(&slot.Prediction), slot.record, said(p), record)
 		}
 		return false, nil
 	}
-	if !f.begun {
-		f.begun, f.first = true, p.Offset
-	}
-	f.next = p.Offset + 1
+	m.begin(p.Offset)
+	m.next = p.Offset + 1
 	*slot = written{*p, record, true}
 	return true, nil
 }
@@ -104,29 +93,19 @@ func said(p *predictions.Prediction) string {
 
 // add takes a record of A's topic, model 0, or of B's, model 1.
 func (j *pairing) add(model int, b *predictions.Block, record int64) error {
-	m, all := &j.models[model], b.Predictions
-	for i := range all {
-		fresh, err := m.fresh(&all[i], record)
+	m := &j.models[model]
+	for _, p := range b.Predictions {
+		fresh, err := m.fresh(&p, record)
 		if err != nil {
 			return err
 		}
-		switch {
-		case !fresh:
-		case model == 0:
-			j.queue = append(j.queue, all[i])
-			m.partition(all[i].Partition).queued++
-		default:
-			f := m.partition(all[i].Partition)
-			f.queue = append(f.queue, all[i])
-			m.waiting++
+		if fresh {
+			m.queue = append(m.queue, p)
 		}
 	}
-	for _, mark := range b.Learnt {
-		f := m.partition(mark.Partition)
-		if !f.begun {
-			f.begun, f.first = true, mark.Next
-		}
-		f.next = max(f.next, mark.Next)
+	if b.Learnt > 0 {
+		m.begin(b.Learnt)
+		m.next = max(m.next, b.Learnt)
 	}
 	return nil
 }
@@ -134,71 +113,47 @@ func (j *pairing) add(model int, b *predictions.Block, record int64) error {
 // join pairs what can be paired.
 func (j *pairing) join() error {
 	a, b := &j.models[0], &j.models[1]
-	n := 0
-	for ; n < len(j.queue); n++ {
-		p := &j.queue[n]
-		f := b.partition(p.Partition)
-		for len(f.queue) > 0 && f.queue[0].Offset < p.Offset {
-			b.alone(f, a.partition(p.Partition))
-		}
+	for len(a.queue) > 0 && len(b.queue) > 0 {
+		p, q := &a.queue[0], &b.queue[0]
 		switch {
-		case len(f.queue) > 0 && f.queue[0].Offset == p.Offset:
-			q := f.queue[0]
-			b.pop(f)
-			if p.Spam != q.Spam {
-				return fmt.Errorf("%w: of partition %d, offset %d, model %s says %s and model %s says %s", ErrOtherLog, p.Partition, p.Offset, a.name, said(p), b.name, said(&q))
-			}
-			j.pair(p, &q)
-			continue
-		case !f.begun || f.next <= p.Offset: // B comes to it
-		case p.Offset < f.first:
-			a.before++
-			continue
+		case p.Offset < q.Offset:
+			a.alone(b)
+		case p.Offset > q.Offset:
+			b.alone(a)
+		case p.Spam != q.Spam:
+			return fmt.Errorf("%w: of offset %d, model %s says %s and model %s says %s", ErrOtherLog, p.Offset, a.name, said(p), b.name, said(q))
 		default:
-			a.only++
-			continue
-		}
-		break
-	}
-	for i := range j.queue[:n] {
-		a.partition(j.queue[i].Partition).queued--
-	}
-	j.queue = append(j.queue[:0:0], j.queue[n:]...)
-	for i := range b.partitions {
-		of := a.partition(i)
-		for f := &b.partitions[i]; of.queued == 0 && len(f.queue) > 0 && f.queue[0].Offset < of.next; {
-			b.alone(f, of)
+			j.pair(p, q)
+			a.queue, b.queue = a.queue[1:], b.queue[1:]
 		}
 	}
+	a.passed(b)
+	b.passed(a)
 	return nil
 }
 
+// passed drops what the other model has left out, as far as it has come.
+func (m *paired) passed(other *paired) {
+	for len(m.queue) > 0 && m.queue[0].Offset < other.next {
+		m.alone(other)
+	}
+}
+
 // alone counts the first of a queue, which the other model has not predicted, and drops it.
-func (m *paired) alone(f, other *following) {
-	if f.queue[0].Offset < other.first {
+func (m *paired) alone(other *paired) {
+	if m.queue[0].Offset < other.first {
 		m.before++
 	} else {
 		m.only++
 	}
-	m.pop(f)
-}
-
-func (m *paired) pop(f *following) {
-	f.queue = f.queue[1:]
-	m.waiting--
+	m.queue = m.queue[1:]
 }
 
 // report completes what a result says of the two models.
 func (j *pairing) report(r *Result) {
 	for i, side := range []*Side{&r.A, &r.B} {
 		m := &j.models[i]
-		side.Model, side.Before, side.Only, side.Repeats = m.name, m.before, m.only, m.repeats
-		side.Begins = []Place{}
-		for n := range m.partitions {
-			if f := &m.partitions[n]; f.begun {
-				side.Begins = append(side.Begins, Place{n, f.first})
-			}
-		}
+		side.Model, side.Begins, side.Ahead = m.name, m.first, len(m.queue)
+		side.Before, side.Only, side.Repeats = m.before, m.only, m.repeats
 	}
-	r.A.Ahead, r.B.Ahead = len(j.queue), j.models[1].waiting
 }

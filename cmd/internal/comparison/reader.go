@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"hamlet/cmd/internal/follow"
+	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/predictions"
 )
@@ -30,12 +32,10 @@ func Final(err error) bool {
 }
 
 const (
-	// chunk is how many records are read of one topic over one connection. A save writes one
-	// record, so most hold few predictions.
-	chunk = 1 << 14
-	// turn is how many predictions are read of one topic, until the other's turn comes.
-	turn = 1 << 15
-	// maxWaiting bounds the predictions of one model that wait for those of the other: 24 MB.
+	// chunk is how many bytes are read of one topic, until the other's turn comes: at most some
+	// 200,000 predictions. A save writes one record, so most records hold few.
+	chunk = 1 << 20
+	// maxWaiting bounds the predictions of one model that wait for those of the other: 16 MB.
 	// Beyond, no more are read of it. A comparison in which both have so many fails.
 	maxWaiting = 1 << 20
 )
@@ -47,12 +47,12 @@ func Run(ctx context.Context, brokers kafka.Config, a, b string, opts Options) (
 	if err != nil {
 		return Result{}, err
 	}
+	defer r.Close()
 	return r.Advance(ctx)
 }
 
 // A Reader compares two models as their learners go on. It is not safe for concurrent use.
 type Reader struct {
-	brokers    kafka.Config
 	comparison *Comparison
 	pairing    *pairing
 	topics     [2]reading
@@ -63,12 +63,14 @@ type Reader struct {
 // A reading is a topic of predictions.
 type reading struct {
 	model, topic string
+	log          *kafka.Log
+	reads        follow.Config
 	next, end    int64
 	deleted      bool
 }
 
-// NewReader finds the two topics. It wraps ErrNone where one is missing.
-func NewReader(ctx context.Context, brokers kafka.Config, a, b string, opts Options) (*Reader, error) {
+// NewReader finds the two topics. It wraps ErrNone where one is missing. Close the Reader.
+func NewReader(ctx context.Context, brokers kafka.Config, a, b string, opts Options) (reader *Reader, err error) {
 	if a == b {
 		return nil, fmt.Errorf("compare model %s with itself: name two models", a)
 	}
@@ -76,7 +78,12 @@ func NewReader(ctx context.Context, brokers kafka.Config, a, b string, opts Opti
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{brokers: brokers, comparison: c, pairing: newPairing(a, b, c.Add)}
+	r := &Reader{comparison: c, pairing: newPairing(a, b, c.Add)}
+	defer func() {
+		if err != nil {
+			r.Close()
+		}
+	}()
 	for i, name := range []string{a, b} {
 		t := &r.topics[i]
 		t.model, t.topic = name, predictions.Topic(name)
@@ -87,20 +94,31 @@ func NewReader(ctx context.Context, brokers kafka.Config, a, b string, opts Opti
 		if partitions == 0 {
 			return nil, fmt.Errorf("%w: there is no topic %s: start the learner of model %s, of this version and without --no-predictions", ErrNone, t.topic, name)
 		}
-		first, _, err := kafka.Offsets(ctx, brokers, t.topic)
+		if t.log, err = kafka.NewLog(brokers, t.topic); err != nil {
+			return nil, err
+		}
+		t.reads = follow.Topic(t.log, brokers)
+		bounds, err := follow.Bounds(ctx, t.reads)
 		if err != nil {
 			return nil, err
 		}
-		t.next, t.deleted = first[0], first[0] > 0
+		t.next, t.deleted = bounds.First, bounds.First > 0
 		if !opts.Since.IsZero() {
-			since, err := kafka.OffsetsSince(ctx, brokers, t.topic, opts.Since)
-			if err != nil {
+			if t.next, err = follow.Since(ctx, t.reads, opts.Since); err != nil {
 				return nil, err
 			}
-			t.next = since[0]
 		}
 	}
 	return r, nil
+}
+
+// Close closes the connections.
+func (r *Reader) Close() {
+	for i := range r.topics {
+		if log := r.topics[i].log; log != nil {
+			log.Close()
+		}
+	}
 }
 
 // Advance reads what has been written since the last call, and returns the result up to there.
@@ -111,22 +129,22 @@ func (r *Reader) Advance(ctx context.Context) (Result, error) {
 	}
 	for i := range r.topics {
 		t := &r.topics[i]
-		first, end, err := kafka.Offsets(ctx, r.brokers, t.topic)
+		bounds, err := follow.Bounds(ctx, t.reads)
 		if err != nil {
 			return Result{}, err
 		}
-		t.end = end[0]
+		t.end = bounds.End
 		switch {
 		case t.end < t.next:
 			return Result{}, r.fail(fmt.Errorf("%w: topic %s ends at %d, and was read to %d: it was made anew", ErrGone, t.topic, t.end, t.next))
-		case first[0] > t.next:
-			return Result{}, r.fail(fmt.Errorf("%w: topic %s begins at %d, and was read to %d: retention has deleted what lies between", ErrGone, t.topic, first[0], t.next))
+		case bounds.First > t.next:
+			return Result{}, r.fail(fmt.Errorf("%w: topic %s begins at %d, and was read to %d: retention has deleted what lies between", ErrGone, t.topic, bounds.First, t.next))
 		}
 	}
 	for {
 		moved := false
 		for i := range r.topics {
-			if t := &r.topics[i]; t.next < t.end && r.waiting(i) < maxWaiting {
+			if t := &r.topics[i]; t.next < t.end && len(r.pairing.models[i].queue) < maxWaiting {
 				moved = true
 				if err := r.read(ctx, i); err != nil {
 					return Result{}, err
@@ -140,9 +158,9 @@ func (r *Reader) Advance(ctx context.Context) (Result, error) {
 			break
 		}
 	}
-	if r.waiting(0) >= maxWaiting && r.waiting(1) >= maxWaiting {
+	if a, b := &r.pairing.models[0], &r.pairing.models[1]; len(a.queue) >= maxWaiting && len(b.queue) >= maxWaiting {
 		return Result{}, r.fail(fmt.Errorf("compare models %s and %s: each has more than %d predictions of events that the other has not come to: name a time --since which both have caught up",
-			r.topics[0].model, r.topics[1].model, maxWaiting))
+			a.name, b.name, maxWaiting))
 	}
 	result := r.comparison.Result()
 	r.pairing.report(&result)
@@ -156,45 +174,36 @@ func (r *Reader) fail(err error) error {
 	return r.failed
 }
 
-// waiting returns how many predictions of a model wait for the other model.
-func (r *Reader) waiting(model int) int {
-	if model == 0 {
-		return len(r.pairing.queue)
-	}
-	return r.pairing.models[1].waiting
-}
-
 // read reads some records of a topic.
 func (r *Reader) read(ctx context.Context, model int) error {
 	t := &r.topics[model]
-	to := min(t.next+chunk, t.end)
-	enough := errors.New("enough")
-	n := 0
-	err := kafka.ReadRange(ctx, r.brokers, t.topic, 0, t.next, to, func(record *kafka.Record) error {
-		b, err := predictions.Decode(record.Value)
-		if err != nil {
-			return r.fail(fmt.Errorf("topic %s, offset %d: %w", t.topic, record.Offset, err))
-		}
-		if err := r.check(t, &b); err != nil {
-			return r.fail(err)
-		}
-		if err := r.pairing.add(model, &b, record.Offset); err != nil {
-			return r.fail(err)
-		}
-		t.next = record.Offset + 1
-		if n += len(b.Predictions); n >= turn {
-			return enough
-		}
-		return nil
-	})
-	if errors.Is(err, enough) {
-		return nil
-	}
+	records, err := follow.Some(ctx, t.reads, t.next, t.end, chunk)
 	if err != nil {
 		return err
 	}
-	t.next = to
+	if len(records) == 0 {
+		t.next = t.end
+	}
+	for i := range records {
+		if err := r.take(model, &records[i]); err != nil {
+			return r.fail(err)
+		}
+		t.next = records[i].Offset + 1
+	}
 	return nil
+}
+
+// take takes a record of a topic.
+func (r *Reader) take(model int, record *stream.Record) error {
+	t := &r.topics[model]
+	b, err := predictions.Decode(record.Value)
+	if err != nil {
+		return fmt.Errorf("topic %s, offset %d: %w", t.topic, record.Offset, err)
+	}
+	if err := r.check(t, &b); err != nil {
+		return err
+	}
+	return r.pairing.add(model, &b, record.Offset)
 }
 
 // check returns an error if a block is of another model or of another log.

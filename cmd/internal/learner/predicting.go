@@ -40,7 +40,7 @@ func (w *worker) publishPredictions(ctx context.Context) error {
 		n := min(len(rest), predictions.MaxEvents)
 		b := predictions.Block{Model: w.l.cfg.Name, Events: w.l.cfg.Topic, Predictions: rest[:n]}
 		if n == len(rest) {
-			b.Learnt = []predictions.Mark{{Next: w.learnt}}
+			b.Learnt = w.learnt
 		}
 		value, err := b.AppendBinary(nil)
 		if err != nil {

@@ -101,7 +101,7 @@ func (c *compare) text(r *comparison.Result) string {
 		fmt.Fprintf(&b, "no event yet: both have predicted %d, and the first %d are left out\n", r.BurnIn, max(c.BurnIn, 0))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%d events, from %s to %s (partition/offset)\n", r.Events, place(r.From), place(r.To))
+	fmt.Fprintf(&b, "%d events, from offset %d to %d\n", r.Events, r.From, r.To)
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "  \t%s\t%s\n", r.A.Model, r.B.Model)
 	row := func(name, format string, of func(*comparison.Side) any) {
@@ -138,7 +138,7 @@ func missing(r *comparison.Result) (lines []string) {
 			lines = append(lines, fmt.Sprintf("retention has deleted the first predictions of %s", s.Model))
 		}
 		if s.Before > 0 {
-			lines = append(lines, fmt.Sprintf("the predictions of %s begin at %s: %d events that %s predicted before are left out", other.Model, places(other.Begins), s.Before, s.Model))
+			lines = append(lines, fmt.Sprintf("the predictions of %s begin at offset %d: %d events that %s predicted before are left out", other.Model, other.Begins, s.Before, s.Model))
 		}
 		if s.Only > 0 {
 			lines = append(lines, fmt.Sprintf("%d events have a prediction of %s alone: they are left out", s.Only, s.Model))
@@ -148,20 +148,6 @@ func missing(r *comparison.Result) (lines []string) {
 		}
 	}
 	return lines
-}
-
-func place(p comparison.Place) string { return fmt.Sprintf("%d/%d", p.Partition, p.Offset) }
-
-// places are partitions and offsets, at most four.
-func places(all []comparison.Place) string {
-	var texts []string
-	for _, p := range all[:min(4, len(all))] {
-		texts = append(texts, place(p))
-	}
-	if len(all) > 4 {
-		texts = append(texts, "…")
-	}
-	return strings.Join(texts, ", ")
 }
 
 func figure(m eval.Measure, digits int) string {

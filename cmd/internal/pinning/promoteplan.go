@@ -182,6 +182,7 @@ func (p *promotion) untilBetter(ctx context.Context, answers string, patience ti
 	if err != nil {
 		return err
 	}
+	defer reader.Close()
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
 	events, failed := -1, false
