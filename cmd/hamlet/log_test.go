@@ -41,11 +41,11 @@ func TestEvalReplaysALog(t *testing.T) {
 	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("m"), 1, 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	producer, err := kafka.NewProducer(cfg)
+	log, err := kafka.NewLog(cfg, stream.EventsTopic("m"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer producer.Close()
+	defer log.Close()
 	for i := range n {
 		e := stream.Event{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Label: stream.Ham, Body: stream.Body{Kind: stream.Text, Text: fmt.Sprint("lunch ", i%7)}}
 		if i%3 == 0 {
@@ -55,7 +55,7 @@ func TestEvalReplaysALog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := producer.Publish(t.Context(), kafka.Record{Topic: stream.EventsTopic("m"), Key: fmt.Append(nil, i), Value: value, Headers: headers}); err != nil {
+		if err := log.Append(t.Context(), stream.Record{Key: fmt.Append(nil, i), Value: value, Headers: headers}); err != nil {
 			t.Fatal(err)
 		}
 	}

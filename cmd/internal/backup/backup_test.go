@@ -437,22 +437,22 @@ func TestLogGoesOn(t *testing.T) {
 	}
 	defer k.Close()
 	cfg := kafka.Config{Brokers: []string{k.Addr()}}
-	producer, err := kafka.NewProducer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer producer.Close()
 	for name, records := range map[string]int{"whole": 30, "short": 5, "empty": 0, "other": 30} {
 		topic := stream.EventsTopic(name)
 		if err := kafka.EnsureTopic(t.Context(), cfg, topic, 1, 1, 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
+		log, err := kafka.NewLog(cfg, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
 		for i := range records {
 			value := record(i)
 			if name == "other" {
 				value = append(value, '!')
 			}
-			if err := producer.Publish(t.Context(), kafka.Record{Topic: topic, Value: value}); err != nil {
+			if err := log.Append(t.Context(), stream.Record{Value: value}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
@@ -58,29 +59,32 @@ func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost b
 			return nil, 0, &OrderedError{topic}
 		}
 	}
-	first, end, err := kafka.Offsets(ctx, brokers, topic)
-	if err != nil {
-		return nil, 0, err
-	}
-	for p := range n {
-		if first[p] > 0 && !acceptLost {
-			return nil, 0, &LostError{topic, p, first[p]}
+	bounds := make([]stream.Bounds, n)
+	for p := range bounds {
+		reads, log, err := partition(brokers, topic, p)
+		if err != nil {
+			return nil, 0, err
 		}
-		total += end[p] - first[p]
+		bounds[p], err = follow.Bounds(ctx, reads)
+		log.Close()
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case bounds[p].First > 0 && !acceptLost:
+			return nil, 0, &LostError{topic, p, bounds[p].First}
+		}
+		total += bounds[p].End - bounds[p].First
 	}
 	return func(yield func(*stream.Record, error) bool) {
 		cursors := make([]cursor, n)
 		for p := range cursors {
-			log, err := kafka.NewPartition(brokers, topic, p)
+			reads, log, err := partition(brokers, topic, p)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			defer log.Close()
-			cursors[p] = cursor{
-				log: reads(brokers, log, fmt.Sprintf("%s, partition %d", topic, p)), most: min(chunkBytes, mergeBytes/n),
-				next: first[p], end: end[p],
-			}
+			cursors[p] = cursor{log: reads, most: min(chunkBytes, mergeBytes/n), next: bounds[p].First, end: bounds[p].End}
 		}
 		for {
 			r, err := oldest(ctx, cursors)
@@ -89,6 +93,15 @@ func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost b
 			}
 		}
 	}, total, nil
+}
+
+// partition returns a partition of a topic, which the caller closes, and how it is read.
+func partition(brokers kafka.Config, topic string, n int) (follow.Config, *kafka.Log, error) {
+	log, err := kafka.NewPartition(brokers, topic, n)
+	if err != nil {
+		return follow.Config{}, nil, err
+	}
+	return reads(brokers, log, fmt.Sprintf("%s, partition %d", topic, n)), log, nil
 }
 
 // oldest takes the oldest of the next records of all partitions; nil at the end of all.

@@ -18,6 +18,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/learner/learnertest"
 	"hamlet/cmd/internal/models"
@@ -189,7 +190,7 @@ func TestPromote(t *testing.T) {
 	b := newBeside(t)
 	write := func() {
 		b.write(40)
-		if err := b.producer.PublishTo(t.Context(), stream.EventsTopic("default"), 0, kafka.Record{Value: fmt.Append(nil, "no event ", len(b.written))}); err != nil {
+		if err := b.log.Append(t.Context(), stream.Record{Value: fmt.Append(nil, "no event ", len(b.written))}); err != nil {
 			t.Fatal(err)
 		}
 		b.written = append(b.written, stream.Event{})
@@ -259,20 +260,17 @@ func TestPromote(t *testing.T) {
 // untilLetters waits until there are so many dead letters.
 func (b *beside) untilLetters(n int64) {
 	b.t.Helper()
+	letters := learnertest.Log(b.t, b.kafka, stream.DeadLetterTopic)
 	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(5 * time.Millisecond) {
-		_, ends, err := kafka.Offsets(b.t.Context(), b.kafka, stream.DeadLetterTopic)
+		all, err := letters.Bounds(b.t.Context())
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		all := int64(0)
-		for _, end := range ends {
-			all += end
-		}
-		if all >= n {
+		if all.End >= n {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("%d dead letters, want %d", all, n)
+			b.t.Fatalf("%d dead letters, want %d", all.End, n)
 		}
 	}
 }
@@ -281,13 +279,12 @@ func (b *beside) untilLetters(n int64) {
 func (b *beside) onceOnly() {
 	b.t.Helper()
 	times := map[string]int{}
-	_, ends, err := kafka.Offsets(b.t.Context(), b.kafka, stream.DeadLetterTopic)
+	letters := follow.Topic(learnertest.Log(b.t, b.kafka, stream.DeadLetterTopic), b.kafka)
+	all, err := follow.Bounds(b.t.Context(), letters)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for p, end := range ends {
-		err = errors.Join(err, kafka.ReadRange(b.t.Context(), b.kafka, stream.DeadLetterTopic, p, 0, end, func(r *kafka.Record) error { times[string(r.Value)]++; return nil }))
-	}
+	err = follow.Range(b.t.Context(), letters, 0, all.End, func(r *stream.Record) error { times[string(r.Value)]++; return nil })
 	if err != nil || len(times) != 3 {
 		b.t.Errorf("dead letters %v, %v; want 3", times, err)
 	}
@@ -385,7 +382,7 @@ func TestPromoteWhenBetter(t *testing.T) {
 	// predict writes what a model predicted of n events from an offset on; it is right in 19 of 20.
 	predict := func(model string, from, n int, z float32) {
 		t.Helper()
-		var records []kafka.Record
+		var records []stream.Record
 		for at := from; at < from+n; at += predictions.MaxEvents {
 			block := predictions.Block{Model: model, Events: stream.EventsTopic("default")}
 			for i := at; i < min(at+predictions.MaxEvents, from+n); i++ {
@@ -402,9 +399,9 @@ func TestPromoteWhenBetter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			records = append(records, kafka.Record{Topic: predictions.Topic(model), Value: value})
+			records = append(records, stream.Record{Value: value})
 		}
-		if err := b.producer.Publish(t.Context(), records...); err != nil {
+		if err := learnertest.Log(t, b.kafka, predictions.Topic(model)).Append(t.Context(), records...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/settings"
 	"hamlet/state"
 	"hamlet/state/redis"
@@ -264,13 +265,13 @@ func (r *replacement) oneLog(ctx context.Context, from, to state.Position) error
 		if err != nil {
 			return fmt.Errorf("model %s and %s are %d records apart, and these must be compared: %w", r.name, r.oldName, to.Next-from.Next, err)
 		}
-		next := to.Next
-		err = kafka.ReadRange(ctx, cfg, stream.EventsTopic(r.oldName), 0, from.Next, next, func(record *kafka.Record) error {
-			headers := make([]state.Header, len(record.Headers))
-			for i, h := range record.Headers {
-				headers[i] = state.Header{Key: h.Key, Value: h.Value}
-			}
-			from = from.Advance(record.Offset, record.Key, record.Value, headers...)
+		log, err := kafka.NewLog(cfg, stream.EventsTopic(r.oldName))
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		err = follow.Range(ctx, follow.Topic(log, cfg), from.Next, to.Next, func(record *stream.Record) error {
+			from = follow.Advance(from, record)
 			return nil
 		})
 		if err != nil {

@@ -30,7 +30,7 @@ type double struct {
 	t          *testing.T
 	kafka      kafka.Config
 	redis      string
-	producer   *kafka.Producer
+	log        *kafka.Log
 	old, clean *redis.Store
 	written    []stream.Event
 	stop       map[string]func() // by model
@@ -58,10 +58,7 @@ func newDouble(t *testing.T) *double {
 		}
 		t.Cleanup(func() { _ = (*store).Close() })
 	}
-	if d.producer, err = kafka.NewProducer(d.kafka); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.producer.Close() })
+	d.log = learnertest.Log(t, d.kafka, stream.EventsTopic("default"))
 	return d
 }
 
@@ -77,7 +74,7 @@ func modelConfig(without ...string) model.Config {
 // write writes events. The source bad gives three labels of ten, all wrong.
 func (d *double) write(n int) {
 	d.t.Helper()
-	var records []kafka.Record
+	var records []stream.Record
 	for range n {
 		i := len(d.written)
 		e := stream.Event{
@@ -98,10 +95,10 @@ func (d *double) write(n int) {
 		if err != nil {
 			d.t.Error(err)
 		}
-		records = append(records, kafka.Record{Key: []byte("t"), Value: value, Headers: headers})
+		records = append(records, stream.Record{Key: []byte("t"), Value: value, Headers: headers})
 		d.written = append(d.written, e)
 	}
-	if err := d.producer.PublishTo(d.t.Context(), stream.EventsTopic("default"), 0, records...); err != nil {
+	if err := d.log.Append(d.t.Context(), records...); err != nil {
 		d.t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/lab/synthetic"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/source"
@@ -167,8 +168,14 @@ func (s *system) progressed(ctx context.Context, client *http.Client) (progresse
 
 // end returns the log's end.
 func (s *system) end(ctx context.Context) (int64, error) {
-	_, end, err := streamkafka.Offsets(ctx, streamkafka.Config{Brokers: []string{s.kafka}}, stream.EventsTopic(s.model))
-	return end[0], err
+	brokers := streamkafka.Config{Brokers: []string{s.kafka}}
+	log, err := streamkafka.NewLog(brokers, stream.EventsTopic(s.model))
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	b, err := follow.Bounds(ctx, follow.Topic(log, brokers))
+	return b.End, err
 }
 
 // settle waits until every process is ready, and everything in the log is learnt, saved
