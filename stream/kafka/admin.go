@@ -132,80 +132,6 @@ func Partitions(ctx context.Context, cfg Config, topic string) (n int, err error
 	return n, err
 }
 
-// CommittedOffset returns the offset that a consumer group last committed for a partition,
-// that of the record to read next, and false if it has none. It retries until ctx ends.
-func CommittedOffset(ctx context.Context, cfg Config, group, topic string, partition int) (next int64, ok bool, err error) {
-	cfg, err = cfg.withDefaults()
-	if err != nil {
-		return 0, false, err
-	}
-	client := cfg.client(topic)
-	defer closeIdle(client)
-	err = retry(ctx, &cfg, client, "ask for the offsets of group "+group, func(ctx context.Context) error {
-		res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {partition}}})
-		if err != nil {
-			return err
-		}
-		if errors.Is(res.Error, kafkago.GroupIdNotFound) {
-			return nil // nobody has joined it yet
-		}
-		if res.Error != nil {
-			return res.Error
-		}
-		all := res.Topics[topic]
-		if len(all) != 1 || all[0].Partition != partition {
-			return fmt.Errorf("got the offsets of %d partitions, want one", len(all))
-		}
-		if errors.Is(all[0].Error, kafkago.GroupIdNotFound) {
-			return nil
-		}
-		next, ok = all[0].CommittedOffset, all[0].CommittedOffset >= 0
-		return all[0].Error
-	})
-	return next, ok && err == nil, err
-}
-
-// Committed reports whether a consumer group has committed an offset for one of the first n
-// partitions of a topic. A group that this user may not see has none. It retries until ctx ends.
-func Committed(ctx context.Context, cfg Config, group, topic string, n int) (ok bool, err error) {
-	cfg, err = cfg.withDefaults()
-	if err != nil {
-		return false, err
-	}
-	client := cfg.client(topic)
-	defer closeIdle(client)
-	asked := make([]int, n)
-	for i := range asked {
-		asked[i] = i
-	}
-	err = retry(ctx, &cfg, client, "ask for the offsets of group "+group, func(ctx context.Context) error {
-		res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: asked}})
-		if err == nil {
-			err = known(res.Error)
-		}
-		if err != nil {
-			return err
-		}
-		ok = false
-		for _, p := range res.Topics[topic] {
-			if err := known(p.Error); err != nil {
-				return err
-			}
-			ok = ok || p.Error == nil && p.CommittedOffset >= 0
-		}
-		return nil
-	})
-	return ok && err == nil, err
-}
-
-// known returns nil in place of an error that says that there is no such group or topic to see.
-func known(err error) error {
-	if errors.Is(err, kafkago.GroupIdNotFound) || errors.Is(err, kafkago.GroupAuthorizationFailed) || unknownTopic(err) {
-		return nil
-	}
-	return err
-}
-
 func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) (first, end map[int]int64, err error) {
 	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
 		ids, err := partitionsOf(ctx, cfg, client, topic)
@@ -213,16 +139,6 @@ func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic str
 			return err
 		}
 		first, end, err = listOffsets(ctx, client, topic, ids...)
-		return err
-	})
-	return first, end, err
-}
-
-// offsetsOf asks one partition's leader only, so it does not wait for other leaders.
-func offsetsOf(ctx context.Context, cfg *Config, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
-	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
-		firsts, ends, err := listOffsets(ctx, client, topic, partition)
-		first, end = firsts[partition], ends[partition]
 		return err
 	})
 	return first, end, err

@@ -3,10 +3,7 @@ package kafka_test
 import (
 	"context"
 	"errors"
-	"math"
 	"net"
-	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,23 +11,16 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"hamlet/stream"
+	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
 )
 
 func TestEnsureTopicLeavesAnExistingOne(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
-	ensure(t, cfg, name, 3)
-	ensure(t, cfg, name, 5)
-	first, end, err := kafka.Offsets(within(t, 30*time.Second), cfg, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(first) != 3 || len(end) != 3 {
-		t.Errorf("%d partitions, want the 3 of its creation", len(first))
-	}
-	if err := kafka.EnsureTopic(t.Context(), cfg, name, 0, 1, 0); err == nil {
-		t.Error("a topic without partitions was accepted")
+	topics.Make(t, cfg, name, 3)
+	ensure(t, cfg, name)
+	if n, err := kafka.Partitions(within(t, 30*time.Second), cfg, name); n != 3 || err != nil {
+		t.Errorf("%d partitions, %v; want the 3 of its creation", n, err)
 	}
 	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, "a b/c", 1, 1, 0); !errors.Is(err, kafka.ErrUnknownTopic) {
 		t.Errorf("a bad name: %v, want ErrUnknownTopic", err)
@@ -61,88 +51,6 @@ func TestEnsureTopicRetention(t *testing.T) {
 	}
 }
 
-func TestLastRecord(t *testing.T) {
-	t.Parallel()
-	cfg, name := cluster(t), topic(t)
-	ensure(t, cfg, name, 2)
-	if _, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, math.MaxInt64, nil); ok || err != nil {
-		t.Errorf("empty: %v, %v", ok, err)
-	}
-	p := newProducer(t, cfg)
-	for i := range 3 {
-		if err := p.Publish(t.Context(), numbered(name, 1000*i, 1000, 9)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, end, err := kafka.Offsets(within(t, 30*time.Second), cfg, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	newest := ""
-	for partition := range 2 {
-		r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, partition, math.MaxInt64, nil)
-		if !ok || err != nil || r.Offset != end[partition]-1 || r.Partition != partition || r.Topic != name {
-			t.Fatalf("partition %d: %+v, %v, %v; want offset %d", partition, r, ok, err, end[partition]-1)
-		}
-		newest = max(newest, string(r.Value))
-	}
-	if newest != "2999" {
-		t.Errorf("newest value %s, want 2999", newest)
-	}
-	if _, _, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 7, math.MaxInt64, nil); !errors.Is(err, kafka.ErrUnknownTopic) {
-		t.Errorf("a partition that is not there: %v, want ErrUnknownTopic", err)
-	}
-}
-
-func hasHeader(key string) func(kafka.Record) bool {
-	return func(r kafka.Record) bool { _, ok := stream.FindHeader(r.Headers, key); return ok }
-}
-
-func TestLastRecordWanted(t *testing.T) {
-	cfg, name := cluster(t), topic(t)
-	ensure(t, cfg, name, 1)
-	const n = 3000
-	records := numbered(name, 0, n, 9)
-	for _, i := range []int{5, 2000, 2500, n - 2} {
-		records[i].Headers = []kafka.Header{{Key: "other", Value: []byte("x")}, {Key: "mark", Value: []byte("y")}}
-	}
-	records[n-1].Headers = []kafka.Header{{Key: "other"}}
-	p := newProducer(t, cfg)
-	for part := range slices.Chunk(records, 700) {
-		if err := p.Publish(t.Context(), part...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		most int64
-		want int64 // the offset, −1 for none
-	}{
-		{1, -1}, {2, n - 2}, {n, n - 2}, {math.MaxInt64, n - 2}, {0, -1}, {-1, -1},
-	} {
-		r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, c.most, hasHeader("mark"))
-		if err != nil || ok != (c.want >= 0) || ok && (r.Offset != c.want || string(r.Value) != strconv.FormatInt(c.want, 10)) {
-			t.Errorf("among the last %d: offset %d, %v, %v; want %d", c.most, r.Offset, ok, err, c.want)
-		}
-	}
-	// The wanted record is several windows before the end.
-	if err := p.Publish(t.Context(), numbered(name, n, 1500, 9)...); err != nil {
-		t.Fatal(err)
-	}
-	for most, want := range map[int64]bool{1501: false, 1502: true, 1503: true} {
-		r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, most, hasHeader("mark"))
-		if err != nil || ok != want || ok && r.Offset != n-2 {
-			t.Errorf("among the last %d: offset %d, %v, %v; want %v", most, r.Offset, ok, err, want)
-		}
-	}
-	if _, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, math.MaxInt64, hasHeader("no such")); ok || err != nil {
-		t.Errorf("a header that is nowhere: %v, %v", ok, err)
-	}
-	without := func(r kafka.Record) bool { _, ok := stream.FindHeader(r.Headers, "mark"); return !ok && r.Offset < n-1 }
-	if r, ok, err := kafka.LastRecord(within(t, 30*time.Second), cfg, name, 0, math.MaxInt64, without); !ok || err != nil || r.Offset != n-3 {
-		t.Errorf("without the header: offset %d, %v, %v; want %d", r.Offset, ok, err, n-3)
-	}
-}
-
 // A cluster that takes nearly a second for each answer is slow, not unreachable.
 func TestSlowCluster(t *testing.T) {
 	t.Parallel()
@@ -155,8 +63,8 @@ func TestSlowCluster(t *testing.T) {
 		l, err := net.Listen(network, address)
 		return slow{l, &busy}, err
 	}))
-	if _, _, err := kafka.Offsets(within(t, 30*time.Second), cfg, "none"); !errors.Is(err, kafka.ErrUnknownTopic) {
-		t.Errorf("Offsets: %v, want the cluster's answer that there is no such topic", err)
+	if n, err := kafka.Partitions(within(t, 30*time.Second), cfg, "none"); n != 0 || err != nil {
+		t.Errorf("%d partitions, %v; want the cluster's answer that there is no such topic", n, err)
 	}
 }
 

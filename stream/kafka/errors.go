@@ -38,35 +38,8 @@ var (
 	// ErrTLS: only one side uses TLS, or a certificate is not trusted.
 	ErrTLS = errors.New("TLS does not match")
 
-	// ErrClosed: the producer was closed before or while it published.
-	ErrClosed = errors.New("producer closed")
-
-	// ErrGap: retention deleted records that the handler has not absorbed. Start
-	// with an empty state, or go on without them (ConsumerConfig.AcceptGap).
-	ErrGap = errors.New("records lost to retention")
-
-	// ErrNoBeginning: the handler has no position, and retention deleted the log's
-	// beginning. A new handler on an old log and a handler that lost its state look the
-	// same. Restore the state, or read what is left
-	// (ConsumerConfig.AcceptLostBeginning).
-	ErrNoBeginning = errors.New("no state, and the log's beginning is lost to retention")
-
-	// ErrBehind: the log ends before the handler's position, so it is another log: the
-	// topic was created again, the broker lost records, or it is another cluster's.
-	ErrBehind = errors.New("log ends before the position")
-
-	// ErrReplaced: a record that the handler absorbed is not in the log, or the log's
-	// beginning or end moved back. So it is another log. The causes are those of
-	// ErrBehind.
-	ErrReplaced = errors.New("another log than the one absorbed")
-
-	// ErrUnconfirmed: the broker does not answer whether the log is still the same. Ask
-	// again later.
-	ErrUnconfirmed = errors.New("the log is not confirmed")
-
-	// ErrReload: a Handler returns it (wrapped) to be dropped and opened again from
-	// its saved state, for instance when another learner saved first.
-	ErrReload = errors.New("reload the state")
+	// ErrClosed: the log was closed before Append or during it.
+	ErrClosed = errors.New("log closed")
 )
 
 // permanent returns nil if the same operation may succeed later, otherwise an error

@@ -2,13 +2,10 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 )
 
 const (
@@ -108,64 +105,4 @@ func dialLeader(ctx context.Context, cfg *Config, topic string, partition int) (
 		}
 	}
 	return nil, err
-}
-
-// recordAt returns the record at an offset, and false if the log has none there. It
-// fetches the batch of that offset, and retries until ctx ends. An offset outside the log
-// is an error at once; it wraps kafkago.OffsetOutOfRange.
-func recordAt(ctx context.Context, cfg *Config, client *kafkago.Client, topic string, partition int, offset int64) (record Record, ok bool, err error) {
-	var outside error // not to be retried
-	err = retry(ctx, cfg, client, fmt.Sprintf("read offset %d of topic %s, partition %d", offset, topic, partition), func(ctx context.Context) error {
-		res, err := client.Fetch(ctx, &kafkago.FetchRequest{
-			Topic: topic, Partition: partition, Offset: offset,
-			MinBytes: 1,
-			MaxBytes: 1, // a batch is never cut, and one always comes
-			MaxWait:  fetchWait,
-		})
-		if err != nil {
-			return err
-		}
-		if errors.Is(res.Error, kafkago.OffsetOutOfRange) {
-			outside = fmt.Errorf("offset %d: %w", offset, res.Error)
-			return nil
-		}
-		if res.Error != nil {
-			return res.Error
-		}
-		record, ok, err = pick(res.Records, offset)
-		return err
-	})
-	record.Topic, record.Partition = topic, partition
-	return record, ok, errors.Join(err, outside)
-}
-
-// pick reads records to their end and returns the one at an offset.
-func pick(records kafkago.RecordReader, offset int64) (picked Record, ok bool, err error) {
-	for {
-		r, err := records.ReadRecord()
-		if errors.Is(err, io.EOF) {
-			return picked, ok, nil
-		}
-		if err != nil {
-			return picked, false, err
-		}
-		key, keyErr := content(r.Key)
-		value, valueErr := content(r.Value)
-		if err := errors.Join(keyErr, valueErr); err != nil {
-			return picked, false, err
-		}
-		if r.Offset == offset {
-			m := kafkago.Message{Offset: offset, Key: key, Value: value, Time: r.Time, Headers: r.Headers}
-			picked, ok = fromMessage(&m), true
-		}
-	}
-}
-
-// content reads a key or a value, and returns its memory to the fetch.
-func content(b kafkago.Bytes) ([]byte, error) {
-	if b == nil {
-		return nil, nil
-	}
-	defer b.Close()
-	return protocol.ReadAll(b)
 }

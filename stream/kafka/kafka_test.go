@@ -1,12 +1,11 @@
 package kafka_test
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +14,9 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go/sasl/scram"
+	"github.com/twmb/franz-go/pkg/kfake"
 
+	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
 	"hamlet/stream/kafka"
@@ -28,11 +29,11 @@ func TestMain(m *testing.M) {
 	leak.Main(m)
 }
 
-var topics atomic.Int64
+var made atomic.Int64
 
 // topic names a topic that no other test and no earlier run has.
-func topic(t *testing.T) string {
-	return fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano(), topics.Add(1))
+func topic(t testing.TB) string {
+	return fmt.Sprintf("%s-%d-%d", strings.NewReplacer("/", "-", "=", "-").Replace(t.Name()), time.Now().UnixNano(), made.Add(1))
 }
 
 // cluster starts an embedded broker, or names the real one.
@@ -57,6 +58,17 @@ func cluster(t testing.TB) kafka.Config {
 	return cfg
 }
 
+// fakeCluster starts a kfake for one test, for features that only kfake has.
+func fakeCluster(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, kafka.Config) {
+	t.Helper()
+	fake, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	return fake, kafka.Config{Brokers: fake.ListenAddrs(), Log: testLog(t)}
+}
+
 // testLog shows warnings only, and only of verbose runs.
 func testLog(t testing.TB) *slog.Logger {
 	if !testing.Verbose() {
@@ -72,55 +84,75 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-func ensure(t testing.TB, cfg kafka.Config, name string, partitions int) {
+func ensure(t testing.TB, cfg kafka.Config, name string) {
 	t.Helper()
-	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, name, partitions, 1, time.Hour); err != nil {
+	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, name, 1, 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func newProducer(t testing.TB, cfg kafka.Config) *kafka.Producer {
+// newLog returns the log of a topic, which is closed with the test.
+func newLog(t testing.TB, cfg kafka.Config, name string) *kafka.Log {
 	t.Helper()
-	p, err := kafka.NewProducer(cfg)
+	log, err := kafka.NewLog(cfg, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	t.Cleanup(func() { log.Close() })
+	return log
 }
 
-// numbered returns records with the values first, first+1, … and keys of that
-// many values.
-func numbered(topic string, first, n, keys int) []kafka.Record {
-	records := make([]kafka.Record, n)
+// numbered returns records with the values first, first+1, …
+func numbered(first, n int) []stream.Record {
+	records := make([]stream.Record, n)
 	for i := range records {
-		v := strconv.Itoa(first + i)
-		records[i] = kafka.Record{Topic: topic, Key: []byte(strconv.Itoa((first + i) % keys)), Value: []byte(v)}
+		records[i] = stream.Record{Key: []byte("k"), Value: []byte(strconv.Itoa(first + i))}
 	}
 	return records
 }
 
-// A keeper is the saved state of a topic, which outlives handlers.
+func add(t testing.TB, log *kafka.Log, records ...stream.Record) {
+	t.Helper()
+	if err := log.Append(within(t, 30*time.Second), records...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// all returns the records of a log.
+func all(t testing.TB, log *kafka.Log) (records []stream.Record) {
+	t.Helper()
+	ctx := within(t, 30*time.Second)
+	b, err := log.Bounds(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for next := b.First; ; {
+		some, end, err := log.Read(ctx, next, stream.Limit{}, 0)
+		if err != nil && (!errors.Is(err, stream.ErrAway) || ctx.Err() != nil) {
+			t.Fatal(err)
+		}
+		records = append(records, some...)
+		if len(some) > 0 {
+			next = some[len(some)-1].Offset + 1
+		}
+		if err == nil && next >= end {
+			return records
+		}
+	}
+}
+
+// A keeper keeps what the members of a consumer group have read of a topic.
 type keeper struct {
 	mu    sync.Mutex
-	next  map[int]int64
-	taken map[int][]kafka.Record
-	count int
-	owner map[int]string
-	asked map[int][]kafka.Record // what Follows was asked about
-	log   []string               // "a open 0", "a close 0", …
-	moved chan struct{}          // closed and renewed at every change
+	taken map[int][]stream.Record // by partition, each offset once
+	owner map[int]string          // who began to read the partition last
+	held  map[int]string          // who reads it; "": nobody
+	clash string                  // who began to read while another one did
+	moved chan struct{}           // closed and renewed at every change
 }
 
 func newKeeper() *keeper {
-	return &keeper{
-		next: map[int]int64{}, taken: map[int][]kafka.Record{}, asked: map[int][]kafka.Record{},
-		owner: map[int]string{}, moved: make(chan struct{}),
-	}
+	return &keeper{taken: map[int][]stream.Record{}, owner: map[int]string{}, held: map[int]string{}, moved: make(chan struct{})}
 }
 
 func (k *keeper) change(f func()) {
@@ -131,7 +163,7 @@ func (k *keeper) change(f func()) {
 	k.moved = make(chan struct{})
 }
 
-// until waits for a condition on the state.
+// until waits for a condition on what is kept.
 func (k *keeper) until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -147,215 +179,60 @@ func (k *keeper) until(t testing.TB, what string, cond func() bool) {
 		case <-deadline:
 			k.mu.Lock()
 			defer k.mu.Unlock()
-			t.Fatalf("%s: not within 30 s; %d records, owners %v, log %v", what, k.count, k.owner, k.log)
+			t.Fatalf("%s: not within 30 s; %d records, owners %v", what, k.count(), k.owner)
 		}
 	}
 }
 
-// handlers counts those that were opened, and those that were closed. The group may form
-// again at any time, and opens new ones.
-func (k *keeper) handlers() (opened, closed int) {
-	for _, line := range k.log {
-		switch _, what, _ := strings.Cut(line, " "); {
-		case strings.HasPrefix(what, "open"):
-			opened++
-		case strings.HasPrefix(what, "close"):
-			closed++
-		}
+func (k *keeper) count() (n int) {
+	for _, records := range k.taken {
+		n += len(records)
 	}
-	return opened, closed
+	return n
 }
 
-// A handler of a keeper takes records, and saves when it is closed.
-type handler struct {
-	k         *keeper
-	who       string
-	partition int
-	next      int64
-	stateful  bool
-	handle    func(batch []kafka.Record) error // nil: none
-	idle      func() error                     // nil: none
-	confirm   func(context.Context) error
-}
-
-func (k *keeper) open(who string) func(context.Context, int) (kafka.Handler, error) {
-	return func(_ context.Context, partition int) (kafka.Handler, error) {
-		h := &handler{k: k, who: who, partition: partition}
+// read reads an assigned partition as a copy does.
+func (k *keeper) read(who string) func(context.Context, *kafka.Assignment) error {
+	return func(ctx context.Context, a *kafka.Assignment) error {
 		k.change(func() {
-			h.next, h.stateful = k.next[partition]
-			k.owner[partition] = who
-			k.log = append(k.log, fmt.Sprintf("%s open %d", who, partition))
+			if k.held[a.Partition] != "" {
+				k.clash = fmt.Sprintf("partition %d: %s while %s reads", a.Partition, who, k.held[a.Partition])
+			}
+			k.owner[a.Partition], k.held[a.Partition] = who, who
 		})
-		return h, nil
-	}
-}
-
-func (h *handler) Position(confirm func(context.Context) error) (int64, bool) {
-	h.confirm = confirm
-	return h.next, h.stateful
-}
-
-// Follows compares with what was taken at that offset, if anything was.
-func (h *handler) Follows(last kafka.Record) bool {
-	same := true
-	h.k.change(func() {
-		h.k.asked[h.partition] = append(h.k.asked[h.partition], last)
-		for _, r := range h.k.taken[h.partition] {
-			if r.Offset == last.Offset && !sameContent(&r, &last) {
-				same = false
+		defer k.change(func() { k.held[a.Partition] = "" })
+		for next := a.Next; ctx.Err() == nil; {
+			records, _, err := a.Log.Read(ctx, max(next, 0), stream.Limit{}, time.Second)
+			if errors.Is(err, stream.ErrAway) {
+				<-time.After(20 * time.Millisecond)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			k.change(func() {
+				for _, r := range records {
+					if r.Offset == int64(len(k.taken[a.Partition])) { // else it is read again
+						k.taken[a.Partition] = append(k.taken[a.Partition], r)
+					}
+				}
+			})
+			if n := len(records); n > 0 {
+				next = records[n-1].Offset + 1
+				a.Commit(next)
 			}
 		}
-	})
-	return same
-}
-
-// sameContent compares key, value and headers. A nil key or value equals an empty one.
-func sameContent(a, b *kafka.Record) bool {
-	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) &&
-		slices.EqualFunc(a.Headers, b.Headers, func(a, b kafka.Header) bool {
-			return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
-		})
-}
-
-func (h *handler) Handle(_ context.Context, batch []kafka.Record) error {
-	if h.handle != nil {
-		if err := h.handle(batch); err != nil {
-			return err
-		}
+		return nil
 	}
-	h.k.change(func() {
-		h.k.taken[h.partition] = append(h.k.taken[h.partition], batch...)
-		h.k.count += len(batch)
-		h.next = batch[len(batch)-1].Offset + 1
-	})
-	return nil
 }
 
-func (h *handler) Idle(context.Context) error {
-	if h.idle != nil {
-		return h.idle()
-	}
-	return nil
-}
-
-// save asks whether the records are of one log, and keeps the position if they are.
-func (h *handler) save(ctx context.Context) error {
-	if err := h.confirm(ctx); err != nil {
-		return err
-	}
-	h.k.change(func() { h.k.next[h.partition] = h.next })
-	return nil
-}
-
-func (h *handler) Close(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	h.k.change(func() {
-		h.k.next[h.partition] = h.next
-		h.k.log = append(h.k.log, fmt.Sprintf("%s close %d", h.who, h.partition))
-	})
-	return nil
-}
-
-// start runs a consumer in the background; stop ends it and returns Run's error.
-func start(t testing.TB, cfg kafka.ConsumerConfig, open func(context.Context, int) (kafka.Handler, error)) (stop func() error) {
+// consume runs a member of a group in the background; stop ends it and returns Consume's error.
+func consume(t testing.TB, cfg kafka.Config, name string, read func(context.Context, *kafka.Assignment) error) (stop func() error) {
 	t.Helper()
-	if cfg.SessionTimeout == 0 {
-		cfg.SessionTimeout = 30 * time.Second
-	}
-	c, err := kafka.NewConsumer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, open) }()
-	var once sync.Once
-	var result error
-	stop = func() error {
-		once.Do(func() { cancel(); result = <-ended })
-		return result
-	}
+	go func() { ended <- kafka.Consume(ctx, cfg, "group-"+name, name, read) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-ended })
 	t.Cleanup(func() { stop() })
 	return stop
-}
-
-func TestOrderWithinPartitions(t *testing.T) {
-	cfg, name := cluster(t), topic(t)
-	ensure(t, cfg, name, 3)
-	p := newProducer(t, cfg)
-	const n = 5000
-	for i := 0; i < n; i += 500 {
-		if err := p.Publish(t.Context(), numbered(name, i, 500, 17)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	k := newKeeper()
-	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}, k.open("a"))
-	k.until(t, "all records", func() bool { return k.count == n })
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	home := map[string]int{}
-	for partition, records := range k.taken {
-		last := -1
-		for i, r := range records {
-			if r.Offset != int64(i) || r.Partition != partition || r.Topic != name {
-				t.Fatalf("partition %d, record %d: got offset %d of partition %d of %q", partition, i, r.Offset, r.Partition, r.Topic)
-			}
-			v, _ := strconv.Atoi(string(r.Value))
-			if v <= last {
-				t.Fatalf("partition %d: %d after %d", partition, v, last)
-			}
-			last = v
-			if p, ok := home[string(r.Key)]; ok && p != partition {
-				t.Fatalf("key %q in partitions %d and %d", r.Key, p, partition)
-			}
-			home[string(r.Key)] = partition
-		}
-	}
-	if len(k.taken) != 3 {
-		t.Errorf("records in %d partitions, want 3", len(k.taken))
-	}
-}
-
-func TestPositionWinsOverGroupOffset(t *testing.T) {
-	cfg, name := cluster(t), topic(t)
-	ensure(t, cfg, name, 1)
-	p := newProducer(t, cfg)
-	if err := p.Publish(t.Context(), numbered(name, 0, 100, 1)...); err != nil {
-		t.Fatal(err)
-	}
-	k := newKeeper()
-	consumer := kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}
-	stop := start(t, consumer, k.open("a"))
-	k.until(t, "the first run", func() bool { return k.count == 100 })
-	if err := stop(); err != nil { // the group's offset is 100 now
-		t.Fatal(err)
-	}
-	k.change(func() { k.next[0], k.taken[0], k.count = 40, nil, 0 })
-	stop = start(t, consumer, k.open("b"))
-	k.until(t, "the second run", func() bool { return k.count == 60 })
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	if first := k.taken[0][0].Offset; first != 40 {
-		t.Errorf("read from %d, want 40", first)
-	}
-}
-
-func TestCancelClosesOnce(t *testing.T) {
-	cfg, name := cluster(t), topic(t)
-	ensure(t, cfg, name, 2)
-	k := newKeeper()
-	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: name, Group: name}, k.open("a"))
-	k.until(t, "both partitions", func() bool { return len(k.owner) == 2 })
-	if err := stop(); err != nil {
-		t.Fatalf("Run = %v, want nil", err)
-	}
-	opened, closed := k.handlers()
-	if closed != opened {
-		t.Errorf("%d handlers opened and %d closed: %v", opened, closed, k.log)
-	}
 }

@@ -1,13 +1,15 @@
 package kafka_test
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,20 +17,10 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/embedded/loopback"
+	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
 	"hamlet/stream/logtest"
 )
-
-// newLog returns the log of a topic, which is closed with the test.
-func newLog(t testing.TB, cfg kafka.Config, name string) *kafka.Log {
-	t.Helper()
-	log, err := kafka.NewLog(cfg, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
-	return log
-}
 
 // A topic keeps the laws of a log, on the broker for tests and on a real one.
 func TestLogKeepsTheLaws(t *testing.T) {
@@ -51,7 +43,7 @@ func TestLogKeepsTheLaws(t *testing.T) {
 			away = func(*testing.T) func() { fake.Close(); return run }
 		}
 		name := topic(t)
-		ensure(t, cfg, name, 1)
+		ensure(t, cfg, name)
 		cfg.Seen = new(kafka.SeenTopics)
 		log := newLog(t, cfg, name)
 		return logtest.Subject{
@@ -64,81 +56,137 @@ func TestLogKeepsTheLaws(t *testing.T) {
 			Retain: func(t *testing.T) int64 { return deleteRecords(t, cfg, name, 7) },
 			Replace: func(t *testing.T) {
 				remove(t, cfg, name)
-				ensure(t, cfg, name, 1)
+				ensure(t, cfg, name)
 			},
 			TooLarge: 1 << 20,
 		}
 	})
 }
 
-// A cancelled Append returns while its request is in flight. What is appended later waits for the
-// request, because the broker may still write it. What did not travel is never sent.
-func TestCancelledAppendKeepsTheOrder(t *testing.T) {
-	fake, cfg := fakeCluster(t)
-	ensure(t, cfg, "t", 1)
-	log, err := kafka.NewLog(cfg, "t")
+// A topic of several partitions is no log, and each of its partitions is one. The others are used
+// though a leader cannot be reached.
+func TestSeveralPartitions(t *testing.T) {
+	var listening atomic.Int64
+	var deafness atomic.Bool
+	fake, cfg := fakeCluster(t, kfake.NumBrokers(2), kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		l, err := net.Listen(network, address)
+		if listening.Add(1) == 1 {
+			return l, err
+		}
+		return deaf{l, &deafness}, err
+	}))
+	cfg.Brokers = cfg.Brokers[:1]
+	topics.Make(t, cfg, "t", 2)
+	if _, err := newLog(t, cfg, "t").Bounds(within(t, 30*time.Second)); !errors.Is(err, kafka.ErrPartitions) {
+		t.Errorf("Bounds = %v, want ErrPartitions", err)
+	}
+	deafness.Store(true)
+	for partition := range int32(2) {
+		if err := fake.MoveTopicPartition("t", partition, partition); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, err := kafka.NewPartition(cfg, "t", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	requests, arrived, answer := 0, make(chan struct{}), make(chan struct{})
-	fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
-		fake.KeepControl()
-		if requests++; requests == 1 { // the others pass
-			close(arrived)
-			fake.SleepControl(func() { <-answer })
-		}
-		return nil, nil, false
-	})
-	first, cancel := context.WithCancel(t.Context())
-	cancelled := make(chan error, 1)
-	go func() { cancelled <- log.Append(first, stream.Record{Value: []byte("1")}) }()
-	<-arrived
-	cancel()
-	if err := <-cancelled; !errors.Is(err, context.Canceled) {
-		t.Errorf("Append = %v, want context.Canceled", err)
-	}
-	second, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if err := log.Append(second, stream.Record{Value: []byte("2")}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Append = %v, want its deadline: a request is in flight", err)
-	}
-	close(answer)
-	if err := log.Append(within(t, 30*time.Second), stream.Record{Value: []byte("3")}); err != nil {
-		t.Error(err)
-	}
-	records, _, err := log.Read(within(t, 30*time.Second), 0, stream.Limit{}, 0)
-	if err != nil || len(records) != 2 || string(records[0].Value) != "1" || string(records[1].Value) != "3" {
-		t.Errorf("%d records, %v; want 1 and 3: %v", len(records), err, records)
-	}
-	if err := log.Close(); err != nil {
-		t.Error(err)
+	defer log.Close()
+	add(t, log, numbered(0, 20)...)
+	b, err := log.Bounds(within(t, 30*time.Second))
+	if got := len(all(t, log)); got != 20 || b.End != 20 || err != nil {
+		t.Errorf("%d records of a partition that ends at %d, %v; want 20", got, b.End, err)
 	}
 }
 
-// Close ends a request that nobody waits for.
-func TestCloseEndsTheRequestInFlight(t *testing.T) {
+// A deaf listener closes every connection from a certain moment on.
+type deaf struct {
+	net.Listener
+	now *atomic.Bool
+}
+
+func (d deaf) Accept() (net.Conn, error) {
+	for {
+		conn, err := d.Listener.Accept()
+		if err != nil || !d.now.Load() {
+			return conn, err
+		}
+		conn.Close()
+	}
+}
+
+// A log is read and written although the first broker that is named is down.
+func TestFirstBrokerDown(t *testing.T) {
+	_, cfg := fakeCluster(t)
+	ensure(t, cfg, "t")
+	cfg.Brokers = append([]string{"127.0.0.1:1"}, cfg.Brokers...)
+	log := newLog(t, cfg, "t")
+	add(t, log, numbered(0, 10)...)
+	if got := len(all(t, log)); got != 10 {
+		t.Errorf("%d records, want 10", got)
+	}
+}
+
+// What compaction took leaves holes.
+func TestCompaction(t *testing.T) {
 	fake, cfg := fakeCluster(t)
-	ensure(t, cfg, "t", 1)
-	log, err := kafka.NewLog(cfg, "t")
-	if err != nil {
-		t.Fatal(err)
+	transport := &kafkago.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: transport}
+	res, err := client.CreateTopics(t.Context(), &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
+		Topic: "t", NumPartitions: 1, ReplicationFactor: 1,
+		ConfigEntries: []kafkago.ConfigEntry{
+			{ConfigName: "cleanup.policy", ConfigValue: "compact"},
+			{ConfigName: "segment.bytes", ConfigValue: "1000"},
+			{ConfigName: "min.cleanable.dirty.ratio", ConfigValue: "0"},
+		},
+	}}})
+	if err != nil || res.Errors["t"] != nil {
+		t.Fatal(err, res.Errors)
 	}
-	arrived, answer := make(chan struct{}), make(chan struct{})
-	fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
-		close(arrived)
-		fake.SleepControl(func() { <-answer })
-		return nil, nil, false
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(0, func() { <-arrived; cancel() })
-	if err := log.Append(ctx, stream.Record{Value: []byte("1")}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Append = %v, want context.Canceled", err)
+	log := newLog(t, cfg, "t")
+	records := numbered(0, 100) // of one key, but for one
+	records[10].Key = []byte("another")
+	for i := range records {
+		add(t, log, records[i])
 	}
-	began := time.Now()
-	if err := log.Close(); err != nil || time.Since(began) > 5*time.Second {
-		t.Errorf("Close = %v after %v", err, time.Since(began))
+	fake.Compact()
+	left := all(t, log)
+	n := len(left)
+	if n < 3 || n > 50 || left[0].Offset != 10 || left[1].Offset < 50 || left[n-1].Offset != 99 {
+		t.Errorf("%d of 100 records are left: %v", n, left)
 	}
-	close(answer)
+	for _, r := range left {
+		if string(r.Value) != fmt.Sprint(r.Offset) {
+			t.Errorf("record %s is at offset %d", r.Value, r.Offset)
+		}
+	}
+}
+
+// The offset of a time is that of the first record written then or later.
+func TestSince(t *testing.T) {
+	cfg, name := cluster(t), topic(t)
+	ensure(t, cfg, name)
+	first := time.Now().Add(-30 * time.Minute).UTC().Truncate(time.Second) // Kafka takes no record of the future
+	log := newLog(t, cfg, name)
+	for i := range 5 {
+		add(t, log, stream.Record{Value: []byte("x"), Time: first.Add(time.Duration(i) * time.Minute)})
+	}
+	for after, want := range map[time.Duration]int64{-time.Hour: 0, 0: 0, time.Second: 1, 3 * time.Minute: 3, time.Hour: 5} {
+		if got, err := log.Since(within(t, 30*time.Second), first.Add(after)); err != nil || got != want {
+			t.Errorf("%v after the first: %d (%v), want %d", after, got, err, want)
+		}
+	}
+}
+
+// remove deletes a topic.
+func remove(t *testing.T, cfg kafka.Config, name string) {
+	t.Helper()
+	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers...), Transport: &kafkago.Transport{DialTimeout: 30 * time.Second, SASL: cfg.SASL}}
+	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
+	res, err := client.DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{name}})
+	if err != nil || res.Errors[name] != nil {
+		t.Fatal(err, res.Errors)
+	}
 }
 
 // deleteRecords deletes the records of a topic below an offset, which it returns.

@@ -148,7 +148,7 @@ func (w *partitionWriter) request() error {
 	}
 	var final error
 	if err != nil && w.living.Err() == nil {
-		err, final = w.failing.failed(w.living, w.cfg, w.client, err, "kafka: publishing again", "topic", w.topic, "partition", w.partition)
+		err, final = w.failing.failed(w.living, w.cfg, w.client, err, "kafka: appending again", "topic", w.topic, "partition", w.partition)
 	}
 	return w.settle(parts, len(records), err, final)
 }

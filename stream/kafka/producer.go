@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 
@@ -77,30 +76,6 @@ func (p *Producer) Publish(ctx context.Context, records ...Record) error {
 	return group.Wait()
 }
 
-// Broadcast appends the record to every partition of its topic, whatever its key, and
-// returns how many there are when all have acknowledged it. It fails as Publish does. Some
-// partitions may then have the record and others not: call it again if a copy does no harm.
-func (p *Producer) Broadcast(ctx context.Context, record Record) (partitions int, err error) {
-	plain := record.stream()
-	if n := sizeOf(&plain); n > p.cfg.MaxRecordBytes {
-		return 0, fmt.Errorf("publish to %s: %w: the record has %d bytes, more than %d", record.Topic, ErrTooLarge, n, p.cfg.MaxRecordBytes)
-	}
-	ctx, end, err := p.begin(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("publish: %w", err)
-	}
-	defer end()
-	ids, err := p.partitions(ctx, record.Topic)
-	if err != nil {
-		return 0, err
-	}
-	var group errgroup.Group
-	for _, id := range ids {
-		group.Go(func() error { return p.writer(topicPartition{record.Topic, id}).publish(ctx, []stream.Record{plain}) })
-	}
-	return len(ids), group.Wait()
-}
-
 // PublishTo is Publish to one partition of a topic, whatever the records' keys say.
 func (p *Producer) PublishTo(ctx context.Context, topic string, partition int, records ...Record) error {
 	ctx, end, err := p.beginPublish(ctx, records)
@@ -136,20 +111,6 @@ func (p *Producer) beginPublish(ctx context.Context, records []Record) (_ contex
 		return nil, nil, fmt.Errorf("publish: %w", err)
 	}
 	return ctx, end, nil
-}
-
-// Reach waits until the leaders of all partitions of a topic answer on Publish's
-// connections. When ctx ends first, the error says why. It logs nothing.
-func (p *Producer) Reach(ctx context.Context, topic string) error {
-	ctx, end, err := p.begin(ctx)
-	if err != nil {
-		return fmt.Errorf("reach topic %s: %w", topic, err)
-	}
-	defer end()
-	cfg := p.cfg
-	cfg.Log = slog.New(slog.DiscardHandler)
-	_, _, err = offsets(ctx, &cfg, p.client(topic), topic)
-	return err
 }
 
 // Close ends the calls in progress with ErrClosed, waits for them, and closes all

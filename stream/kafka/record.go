@@ -56,14 +56,3 @@ func fromMessage(m *kafkago.Message) Record {
 	}
 	return r
 }
-
-// PartitionOf returns the partition, 0 to partitions−1, of records with this key,
-// by murmur2 as in Java's clients. The key must not be empty; partitions must be
-// positive.
-func PartitionOf(key []byte, partitions int) int {
-	ids := make([]int, partitions)
-	for i := range ids {
-		ids[i] = i
-	}
-	return kafkago.Murmur2Balancer{}.Balance(kafkago.Message{Key: key}, ids...)
-}

@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"sync"
@@ -14,12 +15,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
 )
 
-// The broker restarts three times on its port while a producer and a consumer run.
+// The broker restarts three times on its port while four append and a member of a group reads.
 // Acknowledged records are in the log, in order, and are read.
 func TestBrokerRestarts(t *testing.T) {
 	dir := t.TempDir()
@@ -30,9 +32,9 @@ func TestBrokerRestarts(t *testing.T) {
 	}
 	defer func() { broker.Close() }()
 	cfg := kafka.Config{Brokers: []string{addr}, Log: testLog(t)}
-	p := newProducer(t, cfg)
+	log := newLog(t, cfg, "t")
 	k := newKeeper()
-	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: "t", Group: "g"}, k.open("a"))
+	stop := consume(t, cfg, "t", k.read("a"))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -41,11 +43,11 @@ func TestBrokerRestarts(t *testing.T) {
 	for w := range acked {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				var records []kafka.Record
-				for i := range 5 {
-					records = append(records, kafka.Record{Topic: "t", Key: []byte{byte('a' + w)}, Value: []byte(strconv.Itoa(acked[w] + i))})
+				records := numbered(acked[w], 5)
+				for i := range records {
+					records[i].Key = []byte{byte('a' + w)}
 				}
-				if err := p.Publish(t.Context(), records...); err != nil {
+				if err := log.Append(t.Context(), records...); err != nil {
 					t.Error(err)
 					return
 				}
@@ -56,9 +58,9 @@ func TestBrokerRestarts(t *testing.T) {
 	more := func() { // waits until records flow again
 		t.Helper()
 		var from int
-		k.change(func() { from = k.count })
+		k.change(func() { from = k.count() })
 		began := time.Now()
-		k.until(t, "records to flow", func() bool { return k.count > from+100 })
+		k.until(t, "records to flow", func() bool { return k.count() > from+100 })
 		t.Logf("100 more records after %v", time.Since(began))
 	}
 	more()
@@ -73,11 +75,11 @@ func TestBrokerRestarts(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
-	_, end, err := kafka.Offsets(within(t, 30*time.Second), cfg, "t")
+	b, err := log.Bounds(within(t, 30*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.until(t, "the end", func() bool { return int64(len(k.taken[0])) >= end[0] })
+	k.until(t, "the end", func() bool { return int64(len(k.taken[0])) >= b.End })
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,87 +108,61 @@ func TestBrokerRestarts(t *testing.T) {
 	t.Logf("%d records, %d of them twice", len(k.taken[0]), twice)
 }
 
-// A broker that lost all records ends Run with ErrBehind.
-func TestBrokerComesBackEmpty(t *testing.T) {
-	t.Parallel()
-	options := embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}}
-	broker, err := embedded.StartKafka(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := kafka.Config{Brokers: []string{broker.Addr()}, Log: testLog(t)}
-	p := newProducer(t, cfg)
-	k := newKeeper()
-	ended := make(chan error)
-	c, err := kafka.NewConsumer(kafka.ConsumerConfig{Config: cfg, Topic: "t", Group: "g"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { ended <- c.Run(within(t, 30*time.Second), k.open("a")) }()
-	if err := p.Publish(t.Context(), numbered("t", 0, 100, 1)...); err != nil {
-		t.Fatal(err)
-	}
-	k.until(t, "the records", func() bool { return k.count == 100 })
-	if err := broker.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if broker, err = embedded.StartKafka(options); err != nil {
-		t.Fatal(err)
-	}
-	defer broker.Close()
-	if err := <-ended; !errors.Is(err, kafka.ErrBehind) {
-		t.Errorf("Run = %v, want ErrBehind", err)
-	}
-}
-
 // doubted is longer than the time in which an unknown topic is believed to be missing.
 const doubted = 2500 * time.Millisecond
 
-// workers are a producer, a consumer and an administrator of one topic that exists.
+// workers append to a topic that exists, ask for its bounds, and read it.
 type workers struct {
-	cfg      kafka.Config
-	producer *kafka.Producer
-	k        *keeper
-	stop     func() error // of the consumer
-	sent     int
+	log  *kafka.Log
+	k    *keeper
+	stop func() error // of the reader
+	sent int
 }
 
 func startWorkers(t *testing.T, cfg kafka.Config) *workers {
 	t.Helper()
 	cfg.Seen, cfg.MaxOutage = new(kafka.SeenTopics), time.Minute
-	ensure(t, cfg, "t", 1)
-	w := &workers{cfg: cfg, producer: newProducer(t, cfg), k: newKeeper()}
-	w.stop = start(t, kafka.ConsumerConfig{Config: cfg, Topic: "t", Group: "g"}, w.k.open("a"))
+	ensure(t, cfg, "t")
+	w := &workers{log: newLog(t, cfg, "t"), k: newKeeper()}
+	w.stop = consume(t, cfg, "t", w.k.read("a"))
 	w.send(t)()
-	w.k.until(t, "the first records", func() bool { return w.k.count >= w.sent })
+	w.k.until(t, "the first records", func() bool { return w.k.count() >= w.sent })
 	return w
 }
 
-// send publishes records and lists offsets in the background. The result waits until
+// send appends records and asks for the bounds in the background. The result waits until
 // both are done.
 func (w *workers) send(t *testing.T) (done func()) {
 	t.Helper()
 	var wg sync.WaitGroup
-	records := numbered("t", w.sent, 10, 1)
+	records := numbered(w.sent, 10)
 	w.sent += len(records)
 	ctx := within(t, 30*time.Second)
 	wg.Go(func() {
-		if err := w.producer.Publish(ctx, records...); err != nil {
+		if err := w.log.Append(ctx, records...); err != nil {
 			t.Error(err)
 		}
 	})
 	wg.Go(func() {
-		if _, _, err := kafka.Offsets(ctx, w.cfg, "t"); err != nil {
-			t.Error(err)
+		for {
+			_, err := w.log.Bounds(ctx)
+			if err == nil {
+				return
+			}
+			if !errors.Is(err, stream.ErrAway) || ctx.Err() != nil {
+				t.Error(err)
+				return
+			}
+			<-time.After(20 * time.Millisecond)
 		}
 	})
 	return wg.Wait
 }
 
-// finish checks that all records were read and that the consumer still runs.
+// finish checks that all records were read and that the reader still runs.
 func (w *workers) finish(t *testing.T) {
 	t.Helper()
-	w.k.until(t, "all records", func() bool { return w.k.count >= w.sent })
+	w.k.until(t, "all records", func() bool { return w.k.count() >= w.sent })
 	if err := w.stop(); err != nil {
 		t.Error(err)
 	}
@@ -244,7 +220,7 @@ func TestSeenTopicIsNotMissing(t *testing.T) {
 func TestIncompleteClusterKnowsNothing(t *testing.T) {
 	t.Parallel()
 	fake, cfg := fakeCluster(t)
-	ensure(t, cfg, "t", 1)
+	ensure(t, cfg, "t")
 	var asked, complete atomic.Bool
 	fake.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		if complete.Load() {
@@ -261,7 +237,10 @@ func TestIncompleteClusterKnowsNothing(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	go func() {
-		_, _, err := kafka.Offsets(within(t, 30*time.Second), cfg, "t")
+		n, err := kafka.Partitions(within(t, 30*time.Second), cfg, "t")
+		if err == nil && n != 1 {
+			err = fmt.Errorf("it has %d partitions", n)
+		}
 		ended <- err
 	}()
 	select {

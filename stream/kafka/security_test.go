@@ -49,8 +49,7 @@ func identity(t *testing.T) (server, client *tls.Config) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, &tls.Config{RootCAs: roots}
 }
 
-// The same user and certificate serve the admin requests, the producer's
-// transport, and the consumer's group and reader.
+// The same user and certificate serve the admin requests, the log and the group.
 func TestTLSAndSASL(t *testing.T) {
 	server, client := identity(t)
 	_, cfg := fakeCluster(t, kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "learner", "secret"))
@@ -62,23 +61,17 @@ func TestTLSAndSASL(t *testing.T) {
 	if err := kafka.Ping(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	ensure(t, cfg, "t", 2)
-	p := newProducer(t, cfg)
-	if err := p.Publish(t.Context(), numbered("t", 0, 100, 10)...); err != nil {
-		t.Fatal(err)
-	}
+	ensure(t, cfg, "t")
+	log := newLog(t, cfg, "t")
+	add(t, log, numbered(0, 100)...)
 	k := newKeeper()
-	stop := start(t, kafka.ConsumerConfig{Config: cfg, Topic: "t", Group: "g"}, k.open("a"))
-	k.until(t, "the records", func() bool { return k.count == 100 })
+	stop := consume(t, cfg, "t", k.read("a"))
+	k.until(t, "the records", func() bool { return k.count() == 100 })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	first, end, err := kafka.Offsets(t.Context(), cfg, "t")
-	if err != nil || first[0] != 0 || end[0]+end[1] != 100 {
-		t.Errorf("Offsets = %v, %v, %v", first, end, err)
-	}
-	if _, ok, err := kafka.LastRecord(t.Context(), cfg, "t", 0, 1, nil); !ok || err != nil {
-		t.Errorf("LastRecord = %v, %v", ok, err)
+	if b, err := log.Bounds(t.Context()); err != nil || b.First != 0 || b.End != 100 {
+		t.Errorf("Bounds = %+v, %v", b, err)
 	}
 }
 
