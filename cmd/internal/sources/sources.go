@@ -1,8 +1,8 @@
 // Package sources is `hamlet sources`: it lists who has given labels and how far each is
 // believed, and lets an operator say how far a source shall be.
 //
-// What it lists is what the learners have saved. What an operator says goes to the events
-// topic, to every partition of it (stream.Standing): each learner reads it there.
+// What it lists is what the learner has saved. What an operator says goes to the events topic
+// (stream.Standing): the learner reads it there.
 //
 // [Read] and [Set] are for programs.
 package sources

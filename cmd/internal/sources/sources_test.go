@@ -15,6 +15,7 @@ import (
 	"hamlet/algos/text"
 	"hamlet/algos/trust"
 	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/settings"
 	"hamlet/cmd/internal/sources"
 	"hamlet/state"
@@ -168,7 +169,12 @@ func TestSetIsARecord(t *testing.T) {
 	if err != nil || !strings.Contains(out, "user reports is muted for labels from now on: written to hamlet.events.mine.") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r, ok, err := kafka.LastRecord(t.Context(), cfg, topic, 0, 10, func(kafka.Record) bool { return true })
+	log, err := kafka.NewLog(cfg, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	r, ok, err := follow.Last(t.Context(), follow.Topic(log, cfg), 10, nil)
 	if err != nil || !ok || !stream.IsStanding(r.Headers) {
 		t.Fatalf("%v, %v", ok, err)
 	}

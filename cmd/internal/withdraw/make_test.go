@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 )
 
 // planned plans the withdrawal of all labels of a liar.
@@ -37,28 +37,28 @@ func ignore(Progress) {}
 // A plan is written later as it was shown, though others have labelled meanwhile. It is
 // refused once the labels have left the window.
 func TestAPlanIsWrittenAsItWasShown(t *testing.T) {
-	r := newRig(t, 1)
+	r := newRig(t)
 	servers := Servers{Kafka: r.kafka, Store: r.store}
 	var events []stream.Event
 	for i := range 20 {
 		source := []string{"desk", "liar"}[i%2]
 		events = append(events, label(i, source, source == "liar"))
 	}
-	r.write(0, events...)
+	r.write(events...)
 	r.learn()
 	plan := r.planned(servers)
-	if plan.Withdrawable() != 10 || plan.Partitions[0].Oldest.IsZero() || r.ends()[0] != 20 {
-		t.Fatalf("planned %d, the log ends at %d", plan.Withdrawable(), r.ends()[0])
+	if plan.Withdrawable != 10 || plan.Oldest.IsZero() || r.end() != 20 {
+		t.Fatalf("planned %d, the log ends at %d", plan.Withdrawable, r.end())
 	}
-	r.write(0, label(20, "desk", false), label(21, "liar", true))
+	r.write(label(20, "desk", false), label(21, "liar", true))
 	if err := plan.Recheck(t.Context(), servers, ignore); err != nil {
 		t.Errorf("two events later: %v", err)
 	}
-	if n, err := plan.Write(t.Context(), servers, ignore); err != nil || n != 10 || r.ends()[0] != 32 || plan.Partitions[0].Until != 32 {
-		t.Errorf("%d written, %v, the log ends at %d", n, err, r.ends()[0])
+	if n, err := plan.Write(t.Context(), servers, ignore); err != nil || n != 10 || r.end() != 32 || plan.Until != 32 {
+		t.Errorf("%d written, %v, the log ends at %d", n, err, r.end())
 	}
 	of := map[string]bool{}
-	err := kafka.ReadRange(t.Context(), r.kafka, r.topic, 0, 22, 32, func(record *kafka.Record) error {
+	err := follow.Range(t.Context(), follow.Topic(r.log, r.kafka), 22, 32, func(record *stream.Record) error {
 		e, err := stream.DecodeRecord(record.Headers, record.Value)
 		of[e.Of] = e.Action == stream.Unlearn
 		return err
@@ -75,14 +75,14 @@ func TestAPlanIsWrittenAsItWasShown(t *testing.T) {
 	}
 
 	late := r.planned(servers)
-	if late.Withdrawable() != 1 {
-		t.Fatalf("planned %d more, want that of event 21", late.Withdrawable())
+	if late.Withdrawable != 1 {
+		t.Fatalf("planned %d more, want that of event 21", late.Withdrawable)
 	}
 	events = nil
 	for i := range 2500 {
 		events = append(events, label(1000+i, "desk", false))
 	}
-	r.write(0, events...)
+	r.write(events...)
 	if err := late.Recheck(t.Context(), servers, ignore); err == nil || !strings.Contains(err.Error(), "1 of 1 labels have left the window") {
 		t.Errorf("2,500 events later: %v", err)
 	}
@@ -96,12 +96,12 @@ func TestAPlanIsWrittenAsItWasShown(t *testing.T) {
 
 // A plan is not written to a log that has something else where its labels were.
 func TestAPlanOfAnotherLog(t *testing.T) {
-	r := newRig(t, 1)
+	r := newRig(t)
 	servers := Servers{Kafka: r.kafka, Store: r.store}
-	r.write(0, label(0, "desk", false), label(1, "liar", true), label(2, "desk", false))
+	r.write(label(0, "desk", false), label(1, "liar", true), label(2, "desk", false))
 	r.learn()
 	plan := r.planned(servers)
-	plan.Partitions[0].offsets[0] = 2
+	plan.offsets[0] = 2
 	for doing, err := range map[string]error{
 		"check": plan.Recheck(t.Context(), servers, ignore),
 		"write": func() error { _, err := plan.Write(t.Context(), servers, ignore); return err }(),
@@ -110,10 +110,10 @@ func TestAPlanOfAnotherLog(t *testing.T) {
 			t.Errorf("%s: %v", doing, err)
 		}
 	}
-	if r.ends()[0] != 3 {
-		t.Errorf("something is written: the log ends at %d", r.ends()[0])
+	if r.end() != 3 {
+		t.Errorf("something is written: the log ends at %d", r.end())
 	}
-	c := r.head(0)
+	c := r.head()
 	c.Position = state.Position{}.Advance(0, nil, []byte("x"))
 	epoch, err := r.store.Take(t.Context())
 	if err != nil {

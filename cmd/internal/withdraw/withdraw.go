@@ -2,13 +2,12 @@
 // that is still possible, and shows before what it would do.
 //
 // A model keeps the sites of its last events, and can withdraw these. Of each label of the
-// source among them the command writes an unlearn record to the events topic, in the
-// partition of the label. Its learner does the rest. The id of such a record is a function
-// of the label's place in the log. So the command can be run again after any stop: what is
-// withdrawn already is not withdrawn twice.
+// source among them the command writes an unlearn record to the events topic. The learner does
+// the rest. The id of such a record is a function of the label's place in the log. So the
+// command can be run again after any stop: what is withdrawn already is not withdrawn twice.
 //
-// The body of an event is in the log alone. The command reads the log up to four times,
-// and holds one fetch, two models of one partition, and the offsets of what it found.
+// The body of an event is in the log alone. The command reads parts of the log several times,
+// and holds one fetch, two models, and the offsets of what it found.
 //
 // Programs use [Make], which plans, and [Plan.Write]. The console shows a plan and writes the
 // same one when an operator confirms it; [Plan.Recheck] says before whether it still holds.
@@ -53,9 +52,8 @@ func (Command) Help() string {
   hamlet withdraw --source desk --since default.0.5210     from an incident on
   hamlet withdraw --source desk --since 24h --until 2h --yes
 
---since and --until take an event as alerts show it (of one partition: 1:5210), the id
-of an incident, a duration before now, or a time such as 2026-11-20T10:00:00Z. With a
-model for each partition, an event stands in the others for the time when it was written.
+--since and --until take an event as alerts show it, the id of an incident, a duration
+before now, or a time such as 2026-11-20T10:00:00Z.
 
 It writes an unlearn record for each label of the source that the model can still
 withdraw: those among its last 2,500 events of mail and text, and of vectors. A
@@ -112,22 +110,22 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	out := report{Model: c.Model, Source: c.Source, DryRun: c.DryRun, Partitions: plan.Partitions, Traces: plan.Traces}
+	out := report{Plan: plan, DryRun: c.DryRun}
 	if !c.JSON {
 		if err := out.printPlan(stdio.Out); err != nil {
 			return err
 		}
 	}
-	if c.DryRun || plan.Withdrawable() == 0 {
+	if c.DryRun || plan.Withdrawable == 0 {
 		return c.end(stdio.Out, &out)
 	}
-	if err := c.confirm(stdio, plan.Withdrawable()); err != nil {
+	if err := c.confirm(stdio, plan.Withdrawable); err != nil {
 		return err
 	}
 	out.Written, err = plan.Write(ctx, servers, shown(line))
 	line.Clear()
 	if err != nil {
-		return fmt.Errorf("%d of %d withdrawals are written; run the command again for the others: %w", out.Written, plan.Withdrawable(), err)
+		return fmt.Errorf("%d of %d withdrawals are written; run the command again for the others: %w", out.Written, plan.Withdrawable, err)
 	}
 	if c.Wait > 0 {
 		if out.Saved, err = plan.Saved(ctx, servers, c.Wait); err != nil {
@@ -184,6 +182,6 @@ func shown(line *progress.Line) func(Progress) {
 			return
 		}
 		last = time.Now()
-		line.Draw(fmt.Sprintf("%s partition %d: offset %d of %d", p.Doing, p.Partition, p.Offset, p.End))
+		line.Draw(fmt.Sprintf("%s: offset %d of %d", p.Doing, p.Offset, p.End))
 	}
 }

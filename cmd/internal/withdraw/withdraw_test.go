@@ -37,25 +37,17 @@ var config = model.Config{TableBits: 8, TextExperts: []string{"lean"}, Alarms: m
 
 // A rig is a Kafka, a Redis, a topic and a learner of it.
 type rig struct {
-	t        *testing.T
-	kafka    kafka.Config
-	redis    string
-	store    *redis.Store
-	producer *kafka.Producer
-	topic    string
+	t     *testing.T
+	kafka kafka.Config
+	redis string
+	store *redis.Store
+	log   *kafka.Log
 
 	mu      sync.Mutex
-	offsets map[int][]int64 // by partition, of the model's events in order
-	order   []place         // of all events, in order
+	offsets []int64 // of the model's events, in order
 }
 
-// A place is where an event stands.
-type place struct {
-	partition int
-	offset    int64
-}
-
-func newRig(t *testing.T, partitions int) *rig {
+func newRig(t *testing.T) *rig {
 	t.Helper()
 	k, err := embedded.StartKafka(embedded.KafkaOptions{})
 	if err != nil {
@@ -67,10 +59,7 @@ func newRig(t *testing.T, partitions int) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	r := &rig{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, redis: s.Addr(), topic: stream.EventsTopic("default"), offsets: map[int][]int64{}}
-	if err := kafka.EnsureTopic(t.Context(), r.kafka, r.topic, partitions, 1, 0); err != nil {
-		t.Fatal(err)
-	}
+	r := &rig{t: t, kafka: kafka.Config{Brokers: []string{k.Addr()}}, redis: s.Addr()}
 	if err := (settings.Topic{Replication: 1}).Ensure(t.Context(), r.kafka, "default"); err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +67,10 @@ func newRig(t *testing.T, partitions int) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.store.Close() })
-	if r.producer, err = kafka.NewProducer(r.kafka); err != nil {
+	if r.log, err = kafka.NewLog(r.kafka, stream.EventsTopic("default")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.producer.Close() })
+	t.Cleanup(func() { _ = r.log.Close() })
 	return r
 }
 
@@ -104,17 +93,17 @@ func label(i int, source string, lie bool) stream.Event {
 	return e
 }
 
-func (r *rig) write(partition int, events ...stream.Event) {
+func (r *rig) write(events ...stream.Event) {
 	r.t.Helper()
-	var records []kafka.Record
+	var records []stream.Record
 	for i := range events {
 		value, headers, err := events[i].EncodeRecord()
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		records = append(records, kafka.Record{Topic: r.topic, Key: []byte("t"), Value: value, Headers: headers})
+		records = append(records, stream.Record{Key: []byte("t"), Value: value, Headers: headers})
 	}
-	if err := r.producer.PublishTo(r.t.Context(), r.topic, partition, records...); err != nil {
+	if err := r.log.Append(r.t.Context(), records...); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -122,12 +111,11 @@ func (r *rig) write(partition int, events ...stream.Event) {
 // start runs a learner until stop.
 func (r *rig) start() (stop func()) {
 	r.t.Helper()
-	cfg := learnertest.Config(r.t, r.kafka, r.topic, r.store, "default", config)
+	cfg := learnertest.Config(r.t, r.kafka, stream.EventsTopic("default"), r.store, "default", config)
 	cfg.Observe = func(a learner.Applied) {
 		if a.Outcome != learner.DeadLettered && a.Outcome != learner.Duplicate {
 			r.mu.Lock()
-			r.offsets[0] = append(r.offsets[0], a.Offset)
-			r.order = append(r.order, place{0, a.Offset})
+			r.offsets = append(r.offsets, a.Offset)
 			r.mu.Unlock()
 		}
 	}
@@ -151,21 +139,22 @@ func (r *rig) learn() {
 	r.t.Helper()
 	stop := r.start()
 	defer stop()
-	if err := awaitSaved(r.t.Context(), r.store, r.ends(), awaitAll); err != nil {
-		r.t.Fatal(err)
+	all := Plan{Until: r.end()}
+	if saved, err := all.Saved(r.t.Context(), Servers{Store: r.store}, awaitAll); err != nil || !saved {
+		r.t.Fatal(saved, err)
 	}
 }
 
-func (r *rig) ends() map[int]int64 {
+func (r *rig) end() int64 {
 	r.t.Helper()
-	_, end, err := kafka.Offsets(r.t.Context(), r.kafka, r.topic)
+	bounds, err := r.log.Bounds(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return end
+	return bounds.End
 }
 
-func (r *rig) head(partition int) *state.Checkpoint {
+func (r *rig) head() *state.Checkpoint {
 	r.t.Helper()
 	c, _, err := r.store.Load(r.t.Context(), state.Head)
 	if err != nil {
@@ -206,7 +195,7 @@ func (r *rig) does(args string) report {
 // The command withdraws what the window holds, says before what that does, and does nothing
 // when it runs again: before and after the learner has learnt it.
 func TestWithdraw(t *testing.T) {
-	r := newRig(t, 1)
+	r := newRig(t)
 	m, err := model.New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -230,24 +219,24 @@ func TestWithdraw(t *testing.T) {
 		}
 		events = append(events, label(i, source, source == "liar" && i > 100))
 	}
-	r.write(0, events...)
+	r.write(events...)
 	for _, e := range events {
 		apply(e)
 	}
 	r.learn()
 
 	dry := r.does("--source liar --since 1 --dry-run --recent 50")
-	p := dry.Partitions[0]
-	if p.Labels != 150 || p.Withdrawable != 50 || p.Beyond != 100 || p.Withdrawn != 0 || dry.Written != 0 || p.Answers.Events != 50 || r.ends()[0] != 2700 {
+	p := dry.Plan
+	if p.Labels != 150 || p.Withdrawable != 50 || p.Beyond != 100 || p.Withdrawn != 0 || dry.Written != 0 || p.Answers.Events != 50 || r.end() != 2700 {
 		t.Errorf("dry run: %+v", p)
 	}
-	if got := r.does("--source liar --since 2651 --dry-run").Partitions[0]; got.Labels != 25 || got.From != 2650 {
+	if got := r.does("--source liar --since 2651 --dry-run"); got.Labels != 25 || got.From != 2650 {
 		t.Errorf("since event 2651: %+v", got)
 	}
-	if got := r.does("--source liar --since default.0.2601 --until 2650 --dry-run").Partitions[0]; got.Labels != 25 || got.To != 2650 {
+	if got := r.does("--source liar --since default.0.2601 --until 2650 --dry-run"); got.Labels != 25 || got.To != 2650 {
 		t.Errorf("until event 2650: %+v", got)
 	}
-	if got := r.does("--source liar --since 1h --dry-run").Partitions[0]; got.Labels != 150 {
+	if got := r.does("--source liar --since 1h --dry-run"); got.Labels != 150 {
 		t.Errorf("since an hour ago: %+v", got)
 	}
 	text, err := r.run("--source liar --since 1 --dry-run")
@@ -256,7 +245,7 @@ func TestWithdraw(t *testing.T) {
 			t.Errorf("%v; %q is not in\n%s", err, want, text)
 		}
 	}
-	if _, err := r.run("--source liar --since 1"); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "say --yes") || r.ends()[0] != 2700 {
+	if _, err := r.run("--source liar --since 1"); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "say --yes") || r.end() != 2700 {
 		t.Errorf("without --yes: %v", err)
 	}
 
@@ -266,17 +255,17 @@ func TestWithdraw(t *testing.T) {
 	stop := r.start()
 	got := r.does("--source liar --since 1 --yes --wait 2m")
 	stop()
-	if got.Written != 30 || got.Partitions[0].Withdrawn != 20 || !got.Saved || r.ends()[0] != 2750 {
-		t.Errorf("the rest: %+v %+v", got, got.Partitions[0])
+	if got.Written != 30 || got.Withdrawn != 20 || !got.Saved || r.end() != 2750 {
+		t.Errorf("the rest: %+v %+v", got, got)
 	}
-	if got := r.does("--source liar --since 1 --yes"); got.Written != 0 || got.Partitions[0].Withdrawn != 50 || r.ends()[0] != 2750 {
-		t.Errorf("once more: %+v %+v", got, got.Partitions[0])
+	if got := r.does("--source liar --since 1 --yes"); got.Written != 0 || got.Withdrawn != 50 || r.end() != 2750 {
+		t.Errorf("once more: %+v %+v", got, got)
 	}
 
 	// The learner has done what the command showed.
 	before, after := bytesOf(t, m), 0.0
 	for i := 2600; i < 2700; i += 2 {
-		e := withdrawal(&record{Record: &kafka.Record{Topic: r.topic, Offset: int64(i)}, event: events[i]})
+		e := withdrawal(stream.EventsTopic("default"), &record{Record: &stream.Record{Offset: int64(i)}, Incoming: example.Incoming{Event: events[i]}})
 		if apply(e).Receipt == nil {
 			t.Fatal("a withdrawal of the test did nothing")
 		}
@@ -292,7 +281,7 @@ func TestWithdraw(t *testing.T) {
 		}
 		after += loss(prediction.LogOdds, ex.Spam) / 50
 	}
-	if !bytes.Equal(r.head(0).Model, bytesOf(t, m)) || bytes.Equal(before, bytesOf(t, m)) {
+	if !bytes.Equal(r.head().Model, bytesOf(t, m)) || bytes.Equal(before, bytesOf(t, m)) {
 		t.Error("the saved model is not the one with these withdrawals")
 	}
 	if a := p.Answers; a.LogLossAfter < after-1e-9 || a.LogLossAfter > after+1e-9 || a.LogLossAfter >= a.LogLossBefore || a.LargestChange == 0 {
@@ -311,61 +300,56 @@ func bytesOf(t *testing.T, m *model.Model) []byte {
 
 // Events are found behind copies and dead letters.
 func TestEventsBehindCopies(t *testing.T) {
-	r := newRig(t, 1)
-	for p := range 1 {
-		var events []stream.Event
-		for i := range 60 {
-			source := []string{"desk", "liar"}[i%2]
-			e := label(100*p+i, source, source == "liar")
+	r := newRig(t)
+	var events []stream.Event
+	for i := range 60 {
+		source := []string{"desk", "liar"}[i%2]
+		e := label(i, source, source == "liar")
+		events = append(events, e)
+		if i%7 == 0 {
 			events = append(events, e)
-			if i%7 == 0 {
-				events = append(events, e)
-			}
-			if i%11 == 3 {
-				e.ID, e.Action, e.Of = e.ID+"x", stream.Unlearn, "nobody"
-				e.Source = "desk"
-				events = append(events, e)
-			}
-			if i%11 == 5 { // the message is forgotten, corrected, and assumed
-				e.ID, e.Source = e.ID+"f", "desk"
-				for _, action := range []stream.Action{stream.Unlearn, stream.Unlearn, stream.Correct, stream.Assume} {
-					e.ID, e.Action = e.ID+"+", action
-					events = append(events, e)
-				}
-			}
 		}
-		r.write(p, events...)
-		if p == 0 {
-			if err := r.producer.PublishTo(t.Context(), r.topic, 0, kafka.Record{Topic: r.topic, Key: []byte("t"), Value: []byte("{")}); err != nil {
-				t.Fatal(err)
+		if i%11 == 3 {
+			e.ID, e.Action, e.Of = e.ID+"x", stream.Unlearn, "nobody"
+			e.Source = "desk"
+			events = append(events, e)
+		}
+		if i%11 == 5 { // the message is forgotten, corrected, and assumed
+			e.ID, e.Source = e.ID+"f", "desk"
+			for _, action := range []stream.Action{stream.Unlearn, stream.Unlearn, stream.Correct, stream.Assume} {
+				e.ID, e.Action = e.ID+"+", action
+				events = append(events, e)
 			}
-			r.write(0, label(60, "desk", false))
 		}
 	}
-	r.learn()
-	parts, err := Servers{Kafka: r.kafka, Store: r.store}.parts(t.Context(), "default")
-	if err != nil {
+	r.write(events...)
+	if err := r.log.Append(t.Context(), stream.Record{Key: []byte("t"), Value: []byte("{")}); err != nil {
 		t.Fatal(err)
 	}
-	ends := r.ends()
-	for _, p := range parts {
-		for _, n := range []uint64{1, 2, 30, 59, 60} {
-			got, written, err := p.offsetOf(t.Context(), n)
-			if want := r.offsets[p.number][n-1]; err != nil || got != want || written.IsZero() {
-				t.Errorf("partition %d: event %d at offset %d (%v), want %d", p.number, n, got, err, want)
-			}
-		}
-	}
+	r.write(label(60, "desk", false))
+	r.learn()
+	r.wantOffsets(1, 2, 30, 59, 60)
+	end := r.end()
 	if _, err := r.run("--source liar --since 99 --dry-run"); err == nil || !strings.Contains(err.Error(), "event 99 is not learnt and saved yet: the saved model has 76") {
 		t.Errorf("an event to come: %v", err)
 	}
 	got := r.does("--source liar --since 31 --yes --wait 0")
-	if a := got.Partitions[0].Withdrawable; a != 16 || got.Written != a {
-		t.Errorf("withdrawn are %d, written %d", a, got.Written)
+	if added := r.end() - end; got.Withdrawable != 16 || got.Written != 16 || added != 16 {
+		t.Errorf("withdrawn are %d, written %d, the log has %d more; want 16", got.Withdrawable, got.Written, added)
 	}
-	for p, end := range r.ends() {
-		if added := int(end - ends[p]); added != got.Partitions[p].Withdrawable {
-			t.Errorf("partition %d has %d records more, want %d", p, added, got.Partitions[p].Withdrawable)
+}
+
+// wantOffsets wants these events of the model where its learner saw them.
+func (r *rig) wantOffsets(events ...uint64) {
+	r.t.Helper()
+	l, err := Servers{Kafka: r.kafka, Store: r.store}.open(r.t.Context(), "default")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer l.Close()
+	for _, n := range events {
+		if got, err := l.offsetOf(r.t.Context(), n); err != nil || got != r.offsets[n-1] {
+			r.t.Errorf("event %d at offset %d (%v), want %d", n, got, err, r.offsets[n-1])
 		}
 	}
 }
@@ -405,14 +389,14 @@ func TestAClockCountsAsTheModel(t *testing.T) {
 		default:
 			e.ID = fmt.Sprint("b", i)
 		}
-		in := record{event: e}
-		in.example, _, in.err = example.Of(&e)
+		in := record{Incoming: example.Incoming{Event: e}}
+		in.Example, _, in.err = example.Of(&e)
 		if in.err != nil {
 			t.Fatal(in.err)
 		}
 		got := c.to(&in)
 		before := m.Events()
-		_, err := m.Apply(&in.example)
+		_, err := m.Apply(&in.Example)
 		want := m.Events() > before
 		counts[fmt.Sprint(e.Action, " ", want)]++
 		if got != want {
@@ -433,12 +417,12 @@ func TestAClockCountsAsTheModel(t *testing.T) {
 func TestBounds(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]Bound{
-		"7":                    {"--since", 7, -1, time.Time{}},
-		"3:7":                  {"--since", 7, 3, time.Time{}},
-		"news-2.3.7":           {"--since", 7, 3, time.Time{}},
-		"90m":                  {name: "--since", at: now.Add(-90 * time.Minute)},
-		"2026-11-20":           {name: "--since", at: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)},
-		"2026-11-20T10:00:00Z": {name: "--since", at: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)},
+		"7":                    {event: 7},
+		"0:7":                  {event: 7},
+		"news-2.0.7":           {event: 7},
+		"90m":                  {at: now.Add(-90 * time.Minute)},
+		"2026-11-20":           {at: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)},
+		"2026-11-20T10:00:00Z": {at: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)},
 	} {
 		if got, err := ParseBound("--since", text, "news-2", now); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
@@ -446,7 +430,7 @@ func TestBounds(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"0": "numbered from 1", "": "is neither", "other.0.7": "an incident of model other", "-3h": "is neither",
-		"99999999999999999999": "numbered from 1", "99999999999999999999:1": "no partition", "yesterday": "is neither",
+		"99999999999999999999": "numbered from 1", "1:7": "an event of partition 1, and", "news-2.3.7": "has one partition, 0: give a time", "yesterday": "is neither",
 	} {
 		if _, err := ParseBound("--since", text, "news-2", now); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -454,12 +438,20 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// An id is for ever: a withdrawal that hamlet 0.1.0 wrote is not written as another one.
+func TestTheIDOfAWithdrawal(t *testing.T) {
+	r := record{Record: &stream.Record{Offset: 7}, Incoming: example.Incoming{Event: stream.Event{ID: "e7"}}}
+	if got := withdrawal("hamlet.events.default", &r).ID; got != "withdraw-f738b588c4e1bc7df0f91ab5457eb5a6" {
+		t.Errorf("it is %s", got)
+	}
+}
+
 // A topic that is not the model's log is refused.
 func TestAnotherLog(t *testing.T) {
-	r := newRig(t, 1)
-	r.write(0, label(1, "desk", false), label(2, "liar", true))
+	r := newRig(t)
+	r.write(label(1, "desk", false), label(2, "liar", true))
 	r.learn()
-	c := r.head(0)
+	c := r.head()
 	c.Position = state.Position{}.Advance(0, nil, []byte("x")).Advance(1, nil, []byte("y"))
 	epoch, err := r.store.Take(t.Context())
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/console/access"
 	"hamlet/cmd/internal/console/page"
+	"hamlet/cmd/internal/follow"
 	"hamlet/cmd/internal/learner"
 	"hamlet/cmd/internal/learner/learnertest"
 	"hamlet/cmd/internal/settings"
@@ -40,12 +41,11 @@ const (
 
 // A rig is the pages in front of a Kafka and a Redis, and a user whom the test chooses.
 type rig struct {
-	t        *testing.T
-	kafka    kafka.Config
-	store    *redis.Store
-	producer *kafka.Producer
-	topic    string
-	url      string
+	t     *testing.T
+	kafka kafka.Config
+	store *redis.Store
+	log   *kafka.Log
+	url   string
 
 	mu    sync.Mutex
 	user  access.User
@@ -62,7 +62,7 @@ func newRig(t *testing.T, withKafka bool) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	r := &rig{t: t, topic: stream.EventsTopic("default"), user: access.User{Name: "ann", Role: access.Look | access.Operate, Session: "s"}}
+	r := &rig{t: t, user: access.User{Name: "ann", Role: access.Look | access.Operate, Session: "s"}}
 	if withKafka {
 		k, err := embedded.StartKafka(embedded.KafkaOptions{})
 		if err != nil {
@@ -73,10 +73,10 @@ func newRig(t *testing.T, withKafka bool) *rig {
 		if err := (settings.Topic{Replication: 1}).Ensure(t.Context(), r.kafka, "default"); err != nil {
 			t.Fatal(err)
 		}
-		if r.producer, err = kafka.NewProducer(r.kafka); err != nil {
+		if r.log, err = kafka.NewLog(r.kafka, stream.EventsTopic("default")); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = r.producer.Close() })
+		t.Cleanup(func() { _ = r.log.Close() })
 	}
 	if r.store, err = redis.New(redis.Config{Addr: s.Addr()}); err != nil {
 		t.Fatal(err)
@@ -150,28 +150,28 @@ func label(i int, source string, lie bool) stream.Event {
 // learn writes events and has a learner learn and save them.
 func (r *rig) learn(events ...stream.Event) {
 	r.t.Helper()
-	var records []kafka.Record
+	var records []stream.Record
 	for i := range events {
 		value, headers, err := events[i].EncodeRecord()
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		records = append(records, kafka.Record{Topic: r.topic, Key: []byte("t"), Value: value, Headers: headers})
+		records = append(records, stream.Record{Key: []byte("t"), Value: value, Headers: headers})
 	}
 	if len(records) > 0 {
-		if err := r.producer.PublishTo(r.t.Context(), r.topic, 0, records...); err != nil {
+		if err := r.log.Append(r.t.Context(), records...); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 	cfg := model.Config{TableBits: 8, TextExperts: []string{"lean"}, Alarms: model.Alarms{Off: true}}
-	l, err := learner.New(learnertest.Config(r.t, r.kafka, r.topic, r.store, "default", cfg))
+	l, err := learner.New(learnertest.Config(r.t, r.kafka, stream.EventsTopic("default"), r.store, "default", cfg))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
-	plan := withdraw.Plan{Model: "default", Partitions: []*withdraw.PartitionPlan{{Until: r.end()}}}
+	plan := withdraw.Plan{Until: r.end()}
 	saved, err := plan.Saved(r.t.Context(), withdraw.Servers{Store: r.store}, patience)
 	cancel()
 	if err := errors.Join(err, <-ended); err != nil || !saved {
@@ -181,11 +181,11 @@ func (r *rig) learn(events ...stream.Event) {
 
 func (r *rig) end() int64 {
 	r.t.Helper()
-	_, end, err := kafka.Offsets(r.t.Context(), r.kafka, r.topic)
+	bounds, err := r.log.Bounds(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return end[0]
+	return bounds.End
 }
 
 func (r *rig) get(path string) (int, string) {
@@ -327,7 +327,7 @@ func TestSourcesAndAWithdrawal(t *testing.T) {
 	_, text = r.post("/sources/withdraw/confirm", "plan", id)
 	r.holds(text, "100 withdrawals are written, as they were shown")
 	known := func(text string) bool {
-		return !strings.Contains(text, "Whether the learners have saved it is not known")
+		return !strings.Contains(text, "Whether the learner has saved it is not known")
 	} // Redis may be slow
 	r.holds(r.until(planURL(id), known), "has not saved it yet")
 	want := []string{"withdraw " + hostile + " map[labels:100 since:1] intended", "withdraw " + hostile + " map[labels:100 since:1] done"}
@@ -397,7 +397,7 @@ func TestStanding(t *testing.T) {
 	r := newRig(t, true)
 	_, text := r.post("/sources/role", "source", hostile, "role", "muted")
 	r.holds(text, "is muted for labels from now on")
-	record, ok, err := kafka.LastRecord(t.Context(), r.kafka, r.topic, 0, 10, func(kafka.Record) bool { return true })
+	record, ok, err := follow.Last(t.Context(), follow.Topic(r.log, r.kafka), 10, nil)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -492,8 +492,8 @@ func TestModelsAreReadOnce(t *testing.T) {
 	if a, b, c := pause(t.Context(), nil), pause(t.Context(), failed), pause(over, failed); a != readAgain || b != failAgain || c != readAgain {
 		t.Errorf("read again after %v, after an error %v, after a reading that was too long %v", a, b, c)
 	}
-	if second := get(); second == first || second.Partitions[0].Events != 21 {
-		t.Errorf("a new version is not read: %+v", second.Partitions)
+	if second := get(); second == first || second.Saved().Events != 21 {
+		t.Errorf("a new version is not read: %+v", second.Saved())
 	}
 }
 
@@ -515,7 +515,7 @@ func TestWhatAConfirmationSays(t *testing.T) {
 		t.Errorf("only the last question failed: %q, %v", text, err)
 	}
 	p := pages{}
-	plan := &withdraw.Plan{Partitions: []*withdraw.PartitionPlan{{}, {Withdrawable: 7}}}
+	plan := &withdraw.Plan{Withdrawable: 7}
 	if text := p.learnt(t.Context(), plan); !strings.Contains(text, "is not known") {
 		t.Errorf("without the end of the log: %q", text)
 	}

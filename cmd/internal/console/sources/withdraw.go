@@ -19,7 +19,7 @@ import (
 const (
 	compared  = 1000            // events of other sources whose answers a plan compares
 	startWait = 2 * time.Second // a plan that is made so soon is shown at once
-	askTime   = 2 * time.Second // to ask what the learners have saved
+	askTime   = 2 * time.Second // to ask what the learner has saved
 )
 
 func planURL(id string) string { return withdrawPath + "?" + url.Values{"plan": {id}}.Encode() }
@@ -31,15 +31,11 @@ type withdrawal struct {
 	Asked        bool // for one plan
 	Gone         bool // it is not known any more
 	One          jobView
-	Total        total
-	Learnt       string // how far the learners are with what was written
+	Learnt       string // whether the learner has saved what was written
 	Source       string // of the form
 	Since, Until string
 	Muted        string // the page to mute the source
 }
-
-// total sums a plan's partitions.
-type total struct{ Labels, Withdrawable, Withdrawn, Beyond, TooLarge int }
 
 // withdrawal shows the form, the plans and one plan.
 func (p *pages) withdrawal(w http.ResponseWriter, r *http.Request) {
@@ -56,9 +52,6 @@ func (p *pages) withdrawal(w http.ResponseWriter, r *http.Request) {
 		} else {
 			v.One = p.plans.one(j)
 			v.Source, v.Since, v.Until, v.Muted = j.Source, j.Since, j.Until, URL(j.Source)
-			if v.One.Plan != nil && !v.One.Writing {
-				v.Total = sum(v.One.Plan)
-			}
 			if v.One.Done && v.One.Written > 0 {
 				v.Learnt = p.learnt(r.Context(), v.One.Plan)
 			}
@@ -68,41 +61,21 @@ func (p *pages) withdrawal(w http.ResponseWriter, r *http.Request) {
 	p.site.Render(w, r, planTemplates, status, "Withdraw", v)
 }
 
-func sum(plan *withdraw.Plan) (t total) {
-	for _, of := range plan.Partitions {
-		t.Labels += of.Labels
-		t.Withdrawable += of.Withdrawable
-		t.Withdrawn += of.Withdrawn
-		t.Beyond += of.Beyond
-		t.TooLarge += of.TooLarge
-	}
-	return t
-}
-
-// learnt says whether the saved models have learnt what was written.
+// learnt says whether the saved model has learnt what was written.
 func (p *pages) learnt(ctx context.Context, plan *withdraw.Plan) string {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	for _, of := range plan.Partitions {
-		if of.Withdrawable > 0 && of.Until == 0 {
-			return "Whether the learners have saved it is not known: where it ends in the log could not be asked."
-		}
+	if plan.Until == 0 {
+		return "Whether the learner has saved it is not known: where it ends in the log could not be asked."
 	}
-	behind, err := plan.Unsaved(ctx, p.cfg.Store)
-	if err != nil {
-		return fmt.Sprintf("Whether the learners have saved it is not known: %v.", err)
+	learnt, err := plan.Learnt(ctx, p.cfg.Store)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("Whether the learner has saved it is not known: %v.", err)
+	case !learnt:
+		return "The learner has not saved it yet."
 	}
-	var missing []string
-	for _, partition := range behind {
-		missing = append(missing, strconv.Itoa(partition))
-	}
-	switch len(missing) {
-	case 0:
-		return "The learners have learnt and saved it. Scorers follow within seconds."
-	case 1:
-		return "Partition " + missing[0] + " has not saved it yet."
-	}
-	return "Partitions " + strings.Join(missing, ", ") + " have not saved it yet."
+	return "The learner has learnt and saved it. Scorers follow within seconds."
 }
 
 // startPlan has a plan made.
@@ -185,7 +158,7 @@ func (p *pages) servers() withdraw.Servers {
 	return withdraw.Servers{Kafka: p.cfg.Kafka, Store: p.cfg.Store}
 }
 
-// confirmTime bounds confirm, which may first have to learn what the saved models lack.
+// confirmTime bounds confirm, which may first have to learn what the saved model lacks.
 const confirmTime = 5 * time.Minute
 
 // confirm writes the plan that was shown, if it still holds. It has longer than other actions.
@@ -197,11 +170,11 @@ func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := p.plans.one(j)
-	if !v.Ready || v.Plan.Withdrawable() == 0 {
+	if !v.Ready || v.Plan.Withdrawable == 0 {
 		p.site.Back(w, r, planURL(id), "Nothing was withdrawn: there is no plan to write.", true)
 		return
 	}
-	all := v.Plan.Withdrawable()
+	all := v.Plan.Withdrawable
 	detail := map[string]string{"since": j.Since, "labels": strconv.Itoa(all)}
 	if j.Until != "" {
 		detail["until"] = j.Until
@@ -238,7 +211,7 @@ func wrote(written, all int, err error) (string, error) {
 	if err != nil && written < all {
 		return "", fmt.Errorf("%d of %d withdrawals are written, confirm again for the others: %w", written, all, err)
 	}
-	return fmt.Sprintf("%d withdrawals are written, as they were shown. The learners apply one after the other, some hundreds take minutes. Receipts are in topic %s.", written, stream.ReceiptTopic), nil
+	return fmt.Sprintf("%d withdrawals are written, as they were shown. The learner applies one after the other, some hundreds take minutes. Receipts are in topic %s.", written, stream.ReceiptTopic), nil
 }
 
 // cancel ends a plan that is being made.
