@@ -94,9 +94,6 @@ func TestAClusterRedirects(t *testing.T) {
 			if err != nil {
 				t.Fatalf("save: %v", err)
 			}
-			if partitions, err := s.Partitions(t.Context()); err != nil || len(partitions) != 1 {
-				t.Errorf("partitions %v, %v; want one", partitions, err)
-			}
 			if models, err := s.Models(t.Context()); err != nil || len(models) != 1 {
 				t.Errorf("models %v, %v; want one", models, err)
 			}

@@ -342,26 +342,17 @@ func (s *Store) parsePointer(which state.Pointer, reply *redis.StringCmd) (int64
 }
 
 // Layout refuses a model of hamlet 0.1.0 that is one model for each partition of a log, which
-// no program learns any more: the error wraps [state.ErrPartitions].
+// no program learns any more: the error wraps [state.ErrPartitions]. It passes over members of the
+// set that are no partitions, which only damage can leave there.
 func (s *Store) Layout(ctx context.Context) error {
-	_, err := s.Partitions(ctx)
-	return err
-}
-
-// Partitions returns 0 if the model has a checkpoint, and nothing before. It refuses what
-// [Store.Layout] refuses. It passes over members of the set that are no partitions, which only
-// damage can leave there.
-//
-// Deprecated: it goes when nobody counts partitions.
-func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 	members, err := s.node(ctx).SMembers(ctx, s.key("partitions")).Result()
 	if otherType(err) {
-		return nil, fmt.Errorf("redis at %s: %s is no set: delete it, and the learners' next saves make it again", s.cfg.Addr, s.key("partitions"))
+		return fmt.Errorf("redis at %s: %s is no set: delete it, and the learners' next saves make it again", s.cfg.Addr, s.key("partitions"))
 	}
 	if err != nil {
-		return nil, s.explain("see whether there is a model "+s.cfg.Model, err)
+		return s.explain("see whether there is a model "+s.cfg.Model, err)
 	}
-	partitions := make([]int, 0, len(members))
+	var partitions []int
 	for _, member := range members {
 		if partition, err := strconv.Atoi(member); err == nil && partition >= 0 && strconv.Itoa(partition) == member {
 			partitions = append(partitions, partition)
@@ -369,11 +360,11 @@ func (s *Store) Partitions(ctx context.Context) ([]int, error) {
 	}
 	slices.Sort(partitions)
 	if len(partitions) > 0 && partitions[len(partitions)-1] > 0 {
-		return nil, fmt.Errorf("redis at %s: model %s of hamlet 0.1.0 is a model for each of the partitions %d: %w: "+
+		return fmt.Errorf("redis at %s: model %s of hamlet 0.1.0 is a model for each of the partitions %d: %w: "+
 			"make one log of theirs with \"hamlet log merge --from %s --to NAME\", and have it learnt with --model NAME",
 			s.cfg.Addr, s.cfg.Model, partitions, state.ErrPartitions, s.cfg.Model)
 	}
-	return partitions, nil
+	return nil
 }
 
 // doing describes an operation on the model, for errors.

@@ -418,8 +418,8 @@ func TestRightsInRedis(t *testing.T) {
 				t.Errorf("%s reads the heading: %v", user, err)
 			}
 		}
-		if got, err := s.Partitions(ctx); err != nil || len(got) != 1 {
-			t.Errorf("%s lists the partitions: %v, %v", user, got, err)
+		if err := s.Layout(ctx); err != nil {
+			t.Errorf("%s sees how the model is laid out: %v", user, err)
 		}
 		if _, err := s.Versions(ctx); err != nil {
 			t.Errorf("%s lists the versions: %v", user, err)
@@ -439,8 +439,8 @@ func TestRightsInRedis(t *testing.T) {
 	if pinned, err := operator.Pinned(ctx); err != nil || pinned != oldest {
 		t.Errorf("the operator sees version %d pinned, %v; want %d", pinned, err, oldest)
 	}
-	if got, err := operator.Partitions(ctx); err != nil || len(got) != 1 {
-		t.Errorf("the operator lists the partitions: %v, %v", got, err)
+	if err := operator.Layout(ctx); err != nil {
+		t.Errorf("the operator sees how the model is laid out: %v", err)
 	}
 	if err := operator.Unpin(ctx); err != nil {
 		t.Errorf("the operator unpins: %v", err)
