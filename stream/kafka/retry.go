@@ -133,6 +133,3 @@ func (l *rateLimiter) warn(log *slog.Logger, message string, attributes ...any) 
 		log.Warn(message, append(attributes, "times", times)...)
 	}
 }
-
-// reset records that the condition is over.
-func (l *rateLimiter) reset() { *l = rateLimiter{} }
