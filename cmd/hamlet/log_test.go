@@ -20,6 +20,7 @@ import (
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
 )
 
@@ -38,7 +39,7 @@ func TestEvalReplaysALog(t *testing.T) {
 	}
 	defer r.Close()
 	cfg := kafka.Config{Brokers: []string{k.Addr()}}
-	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("m"), 1, 1, time.Hour); err != nil {
+	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("m"), 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	log, err := kafka.NewLog(cfg, stream.EventsTopic("m"))
@@ -132,9 +133,7 @@ func TestEvalReplaysALog(t *testing.T) {
 	if err := os.WriteFile(config, []byte("eval:\n  kafka: [\"127.0.0.1:1\"]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("four"), 4, 1, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	topics.Make(t, cfg, stream.EventsTopic("four"), 4)
 	for want, args := range map[string][]string{
 		"eval.kafka: this is for the command line alone": {"--config", config, source},
 		"give one of them":             {"--kafka", k.Addr(), "--log", source},

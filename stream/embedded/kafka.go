@@ -114,7 +114,7 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	own.Brokers = []string{k.addr}
 	for _, topic := range opts.Topics {
 		// kfake's option for topics works only in a new directory.
-		if err := kafka.EnsureTopic(ctx, own, topic, 1, 1, 0); err != nil {
+		if err := kafka.EnsureTopic(ctx, own, topic, 1, 0); err != nil {
 			return nil, errors.Join(fmt.Errorf("start kafka: %w", err), k.Close())
 		}
 	}

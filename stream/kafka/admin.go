@@ -37,54 +37,43 @@ func Ping(ctx context.Context, cfg Config) error {
 // topicName is org.apache.kafka.common.internals.Topic.validate's rule.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// EnsureTopic creates a topic unless it exists. 0 means the broker's default for
-// replication and for retention; a negative retention means that records are never
-// deleted. An existing topic is not changed. It retries until ctx ends.
-func EnsureTopic(ctx context.Context, cfg Config, name string, partitions, replication int, retention time.Duration) error {
+// EnsureTopic creates a topic of one partition unless it exists. 0 means the broker's default for
+// replication and for retention; a negative retention means that records are never deleted. An
+// existing topic is not changed. It retries until ctx ends.
+func EnsureTopic(ctx context.Context, cfg Config, name string, replication int, retention time.Duration) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return err
-	}
-	var entries []kafkago.ConfigEntry
-	if retention != 0 {
-		ms := int64(-1)
-		if retention > 0 {
-			ms = retention.Milliseconds()
-		}
-		entries = append(entries, kafkago.ConfigEntry{ConfigName: retentionMS, ConfigValue: strconv.FormatInt(ms, 10)})
-	}
-	client := cfg.client(name)
-	defer closeIdle(client)
-	return ensureTopic(ctx, &cfg, client, kafkago.TopicConfig{
-		Topic: name, NumPartitions: partitions, ReplicationFactor: cmp.Or(replication, -1), ConfigEntries: entries,
-	})
-}
-
-// ensureTopic creates a topic with its settings unless it exists.
-func ensureTopic(ctx context.Context, cfg *Config, client *kafkago.Client, topic kafkago.TopicConfig) error {
-	name, partitions := topic.Topic, topic.NumPartitions
-	if partitions < 1 {
-		return fmt.Errorf("topic %s: %d partitions; at least one is needed", name, partitions)
 	}
 	// kfake accepts any name. Checking here makes both brokers refuse the same names.
 	if name == "." || name == ".." || !topicName.MatchString(name) {
 		return fmt.Errorf("create topic %q: %w: a topic's name has 1 to 249 letters, digits, '.', '_' and '-'", name, ErrUnknownTopic)
 	}
-	return retry(ctx, cfg, client, "create topic "+name, func(ctx context.Context) error {
-		ids, err := partitionsOf(ctx, cfg, client, name)
+	topic := kafkago.TopicConfig{Topic: name, NumPartitions: 1, ReplicationFactor: cmp.Or(replication, -1)}
+	if retention != 0 {
+		ms := int64(-1)
+		if retention > 0 {
+			ms = retention.Milliseconds()
+		}
+		topic.ConfigEntries = []kafkago.ConfigEntry{{ConfigName: retentionMS, ConfigValue: strconv.FormatInt(ms, 10)}}
+	}
+	client := cfg.client(name)
+	defer closeIdle(client)
+	return retry(ctx, &cfg, client, "create topic "+name, func(ctx context.Context) error {
+		ids, err := partitionsOf(ctx, &cfg, client, name)
 		if unknownTopic(err) {
 			if err := createTopic(ctx, client, topic); err != nil {
 				return err
 			}
-			ids, err = partitionsOf(ctx, cfg, client, name) // the transport has new metadata
+			ids, err = partitionsOf(ctx, &cfg, client, name) // the transport has new metadata
 		}
 		switch {
 		case unknownTopic(err):
 			return errors.New("the topic is not yet in the cluster's metadata")
 		case err != nil:
 			return err
-		case len(ids) != partitions:
-			cfg.Log.Warn("kafka: the topic has another number of partitions than configured; leaving it", "topic", name, "partitions", len(ids), "configured", partitions)
+		case len(ids) > 1:
+			cfg.Log.Warn("kafka: the topic has several partitions; only the first one is used", "topic", name, "partitions", len(ids))
 		}
 		return nil
 	})
@@ -99,18 +88,6 @@ func createTopic(ctx context.Context, client *kafkago.Client, topic kafkago.Topi
 		return nil
 	}
 	return err
-}
-
-// Offsets returns the first offset in the log of each partition of a topic, and
-// the log's end, the offset of the next record. It retries until ctx ends.
-func Offsets(ctx context.Context, cfg Config, topic string) (first, end map[int]int64, err error) {
-	cfg, err = cfg.withDefaults()
-	if err != nil {
-		return nil, nil, err
-	}
-	client := cfg.client(topic)
-	defer closeIdle(client)
-	return offsets(ctx, &cfg, client, topic)
 }
 
 // Partitions returns how many partitions a topic has, 0 if it does not exist. It retries until
@@ -132,39 +109,23 @@ func Partitions(ctx context.Context, cfg Config, topic string) (n int, err error
 	return n, err
 }
 
-func offsets(ctx context.Context, cfg *Config, client *kafkago.Client, topic string) (first, end map[int]int64, err error) {
-	err = retry(ctx, cfg, client, "list the offsets of topic "+topic, func(ctx context.Context) error {
-		ids, err := partitionsOf(ctx, cfg, client, topic)
-		if err != nil {
-			return err
-		}
-		first, end, err = listOffsets(ctx, client, topic, ids...)
-		return err
-	})
-	return first, end, err
-}
-
-// listOffsets asks the leaders of the partitions once.
-func listOffsets(ctx context.Context, client *kafkago.Client, topic string, partitions ...int) (first, end map[int]int64, err error) {
-	var requests []kafkago.OffsetRequest
-	for _, id := range partitions {
-		requests = append(requests, kafkago.FirstOffsetOf(id), kafkago.LastOffsetOf(id))
-	}
-	res, err := client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{topic: requests}})
+// listOffsets asks the leader of a partition once for the first offset in its log, and the log's
+// end, the offset of the next record.
+func listOffsets(ctx context.Context, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
+	res, err := client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{
+		topic: {kafkago.FirstOffsetOf(partition), kafkago.LastOffsetOf(partition)},
+	}})
 	if err != nil {
-		return nil, nil, err
+		return 0, 0, err
 	}
-	first, end = make(map[int]int64), make(map[int]int64)
-	for _, o := range res.Topics[topic] {
-		if o.Error != nil {
-			return nil, nil, protocol.NewTopicPartitionError(topic, int32(o.Partition), o.Error)
-		}
-		first[o.Partition], end[o.Partition] = o.FirstOffset, o.LastOffset
+	all := res.Topics[topic]
+	if len(all) != 1 {
+		return 0, 0, fmt.Errorf("got the offsets of %d partitions, want one", len(all))
 	}
-	if len(first) != len(partitions) {
-		return nil, nil, fmt.Errorf("got the offsets of %d partitions, want %d", len(first), len(partitions))
+	if all[0].Error != nil {
+		return 0, 0, protocol.NewTopicPartitionError(topic, int32(partition), all[0].Error)
 	}
-	return first, end, nil
+	return all[0].FirstOffset, all[0].LastOffset, nil
 }
 
 // partitionsOf returns a topic's partitions, ascending, from the cached metadata, and

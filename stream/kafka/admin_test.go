@@ -22,7 +22,7 @@ func TestEnsureTopicLeavesAnExistingOne(t *testing.T) {
 	if n, err := kafka.Partitions(within(t, 30*time.Second), cfg, name); n != 3 || err != nil {
 		t.Errorf("%d partitions, %v; want the 3 of its creation", n, err)
 	}
-	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, "a b/c", 1, 1, 0); !errors.Is(err, kafka.ErrUnknownTopic) {
+	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, "a b/c", 1, 0); !errors.Is(err, kafka.ErrUnknownTopic) {
 		t.Errorf("a bad name: %v, want ErrUnknownTopic", err)
 	}
 }
@@ -36,7 +36,7 @@ func TestEnsureTopicRetention(t *testing.T) {
 		want      string
 	}{{90 * 24 * time.Hour, "7776000000"}, {-1, "-1"}} {
 		name := topic(t)
-		if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, name, 1, 0, c.retention); err != nil {
+		if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, name, 0, c.retention); err != nil {
 			t.Fatal(err)
 		}
 		res, err := client.DescribeConfigs(t.Context(), &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{

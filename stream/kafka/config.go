@@ -39,8 +39,8 @@ type Config struct {
 	MaxOutage time.Duration
 
 	// Seen remembers the topics that were found. Copies of a Config share it. A topic in
-	// it is not called missing while brokers restart. nil: each call, Producer and
-	// Consumer has its own.
+	// it is not called missing while brokers restart. nil: each call and each
+	// Log has its own.
 	Seen *SeenTopics
 
 	// MaxRecordBytes bounds a record: key, value, headers and framing. The default, 1

@@ -78,7 +78,7 @@ func NewPartition(cfg Config, topic string, partition int) (*Log, error) {
 func newLog(cfg Config, topic string, partition int) *Log {
 	l := &Log{cfg: cfg, topic: topic, partition: partition, client: cfg.client(topic)}
 	l.living, l.end = context.WithCancelCause(context.Background())
-	l.writer = newPartitionWriter(l.living, &l.appends, topicPartition{topic, partition}, &l.cfg, l.client)
+	l.writer = newPartitionWriter(l)
 	return l
 }
 
@@ -139,12 +139,12 @@ func (l *Log) Bounds(ctx context.Context) (stream.Bounds, error) {
 	if err != nil {
 		return stream.Bounds{}, l.failed(ctx, err)
 	}
-	return stream.Bounds{First: first[l.partition], End: end[l.partition]}, nil
+	return stream.Bounds{First: first, End: end}, nil
 }
 
 // Since implements [stream.Timed].
 func (l *Log) Since(ctx context.Context, t time.Time) (int64, error) {
-	_, ends, err := listOffsets(ctx, l.client, l.topic, l.partition)
+	_, since, err := listOffsets(ctx, l.client, l.topic, l.partition)
 	if err != nil {
 		return 0, l.failed(ctx, err)
 	}
@@ -154,7 +154,6 @@ func (l *Log) Since(ctx context.Context, t time.Time) (int64, error) {
 	if err != nil {
 		return 0, l.failed(ctx, err)
 	}
-	since := ends[l.partition]
 	for _, p := range res.Topics[l.topic] {
 		if p.Error != nil {
 			return 0, l.failed(ctx, p.Error)
@@ -288,6 +287,20 @@ type cursor struct {
 	err   error          // of the last fetch, after some of its records
 }
 
+// dialLeader connects to the leader of a partition. It asks the brokers of cfg in turn
+// who that is, each for at most requestTimeout.
+func dialLeader(ctx context.Context, cfg *Config, topic string, partition int) (conn *kafkago.Conn, err error) {
+	for _, broker := range cfg.Brokers {
+		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+		conn, err = cfg.dialer(ctx).DialLeader(attempt, "tcp", broker, topic, partition)
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
 // read returns records within the limit. It fetches if none are left, and waits until then.
 func (c *cursor) read(most stream.Limit, until time.Time) (records []stream.Record, err error) {
 	if c.err != nil {
@@ -361,13 +374,4 @@ func (c *cursor) leave(most stream.Limit) {
 		c.err = err
 	}
 	c.batch, c.held, c.next = nil, nil, -1
-}
-
-// recordOf returns the record that kafka-go returned.
-func recordOf(m *kafkago.Message) stream.Record {
-	r := stream.Record{Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time}
-	for _, h := range m.Headers {
-		r.Headers = append(r.Headers, stream.Header(h))
-	}
-	return r
 }

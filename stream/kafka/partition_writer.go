@@ -30,12 +30,13 @@ const compression = kafkago.Zstd
 // times out, with a request in the broker's buffers, the broker may write it after the
 // next request: after what was sent again, or after a later publish.
 type partitionWriter struct {
-	topicPartition
-	cfg    *Config
-	client *kafkago.Client
-	living context.Context // of the owner, and of the requests
-	calls  *sync.WaitGroup // the owner waits for it after living has ended
-	sender chan struct{}   // has room for one token; the sender puts it in
+	topic     string
+	partition int
+	cfg       *Config
+	client    *kafkago.Client
+	living    context.Context // of the log, and of the requests
+	calls     *sync.WaitGroup // the log waits for it after living has ended
+	sender    chan struct{}   // has room for one token; the sender puts it in
 
 	mu    sync.Mutex
 	queue []*batch // not acknowledged yet, in order; guarded by mu
@@ -53,15 +54,15 @@ type batch struct {
 	done    chan struct{} // closed when all are acknowledged or err is set
 }
 
-func newPartitionWriter(living context.Context, calls *sync.WaitGroup, at topicPartition, cfg *Config, client *kafkago.Client) *partitionWriter {
+func newPartitionWriter(l *Log) *partitionWriter {
 	return &partitionWriter{
-		topicPartition: at, cfg: cfg, client: client, living: living, calls: calls,
+		topic: l.topic, partition: l.partition, cfg: &l.cfg, client: l.client, living: l.living, calls: &l.appends,
 		sender: make(chan struct{}, 1), maxRecords: maxRequestRecords,
 	}
 }
 
 // publish sends records in order and waits until they are acknowledged. When ctx ends
-// they are not sent again. It is one of the owner's calls.
+// they are not sent again. It is one of the log's calls.
 func (w *partitionWriter) publish(ctx context.Context, records []stream.Record) error {
 	own := &batch{records: records, done: make(chan struct{})}
 	w.mu.Lock()

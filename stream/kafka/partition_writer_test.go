@@ -29,7 +29,7 @@ func TestSettle(t *testing.T) {
 		{"transient", kafkago.LeaderNotAvailable, 2, true, false, nil, 0, maxRequestRecords},
 	} {
 		t.Run(c.outcome, func(t *testing.T) {
-			w := newPartitionWriter(t.Context(), nil, topicPartition{}, &Config{}, nil)
+			w := newPartitionWriter(&Log{living: t.Context()})
 			b := &batch{records: make([]stream.Record, 2), done: make(chan struct{})}
 			w.queue = []*batch{b}
 			err := w.settle([]part{{b, c.records}}, c.records, c.err, permanent(c.err))

@@ -8,27 +8,6 @@ import (
 	"hamlet/stream"
 )
 
-// A Header is one of a record's named values; names may repeat.
-type Header = stream.Header
-
-// A Record is one entry of a partition's log. A producer reads Topic, Key, Value,
-// Headers and Time (zero: now). The log sets the other fields.
-type Record struct {
-	Topic         string
-	Partition     int
-	Offset        int64
-	Key           []byte // nil: no key, any partition
-	Value         []byte
-	Headers       []Header
-	Time          time.Time
-	HighWatermark int64 // the log's end when the record was fetched
-}
-
-// stream returns the record without its topic.
-func (r *Record) stream() stream.Record {
-	return stream.Record{Offset: r.Offset, Key: r.Key, Value: r.Value, Headers: r.Headers, Time: r.Time}
-}
-
 // sizeOf returns an upper bound of the record's bytes in a record batch. RECORD v2 adds at
 // most 35 bytes of varints to key and value, and 10 for each header.
 func sizeOf(r *stream.Record) int { return 35 + r.Size() + 10*len(r.Headers) }
@@ -45,14 +24,11 @@ func encode(r *stream.Record) kafkago.Record {
 	return k
 }
 
-// fromMessage returns the record that a kafka-go reader returned.
-func fromMessage(m *kafkago.Message) Record {
-	r := Record{
-		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset,
-		Key: m.Key, Value: m.Value, Time: m.Time, HighWatermark: m.HighWaterMark,
-	}
+// recordOf returns the record that kafka-go returned.
+func recordOf(m *kafkago.Message) stream.Record {
+	r := stream.Record{Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time}
 	for _, h := range m.Headers {
-		r.Headers = append(r.Headers, Header(h))
+		r.Headers = append(r.Headers, stream.Header(h))
 	}
 	return r
 }

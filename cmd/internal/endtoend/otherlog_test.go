@@ -129,7 +129,7 @@ func (o *replicas) delete(topic string) {
 // makeTopic makes the topic of the events again.
 func (o *replicas) makeTopic() {
 	o.t.Helper()
-	if err := kafka.EnsureTopic(o.t.Context(), o.cfg, o.topic, 1, -1, time.Hour); err != nil {
+	if err := kafka.EnsureTopic(o.t.Context(), o.cfg, o.topic, -1, time.Hour); err != nil {
 		o.t.Fatal(err)
 	}
 	o.log = logOf(o.t, o.cfg, o.topic) // it knows no topic

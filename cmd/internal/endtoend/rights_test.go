@@ -38,7 +38,7 @@ func TestRightsInKafka(t *testing.T) {
 	ctx := t.Context()
 	// The rights that the other tests do not need to the letter.
 	for _, name := range []string{topic, stream.ReceiptTopic, stream.DeadLetterTopic, predictions.Topic(model)} {
-		if err := kafka.EnsureTopic(ctx, kafkaAs(t, "learner"), name, 1, -1, time.Hour); err != nil {
+		if err := kafka.EnsureTopic(ctx, kafkaAs(t, "learner"), name, -1, time.Hour); err != nil {
 			t.Fatalf("the learner makes %s: %v", name, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestRightsInKafka(t *testing.T) {
 		}
 	}
 	create := func(cfg kafka.Config) error {
-		return kafka.EnsureTopic(ctx, cfg, topic+"-2", 1, -1, time.Hour)
+		return kafka.EnsureTopic(ctx, cfg, topic+"-2", -1, time.Hour)
 	}
 	remove := func(cfg kafka.Config) error {
 		res, err := client(cfg).DeleteTopics(ctx, &kafkago.DeleteTopicsRequest{Topics: []string{topic}})

@@ -17,6 +17,7 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
+	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
 	"hamlet/stream/logtest"
 )
@@ -39,10 +40,14 @@ func newRig(t *testing.T) *rig {
 	return &rig{t, kafka.Config{Brokers: []string{k.Addr()}}}
 }
 
-// topic makes a topic that keeps its records for ever.
+// topic makes a topic. One of one partition keeps its records for ever.
 func (r *rig) topic(name string, partitions int) {
 	r.t.Helper()
-	if err := kafka.EnsureTopic(r.t.Context(), r.kafka, name, partitions, 1, -1); err != nil {
+	if partitions > 1 {
+		topics.Make(r.t, r.kafka, name, partitions)
+		return
+	}
+	if err := kafka.EnsureTopic(r.t.Context(), r.kafka, name, 1, -1); err != nil {
 		r.t.Fatal(err)
 	}
 }

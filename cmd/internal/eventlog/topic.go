@@ -117,7 +117,7 @@ func Make(ctx context.Context, brokers kafka.Config, model string, records Recor
 			}
 			break
 		}
-		if err := kafka.EnsureTopic(ctx, brokers, name, 1, topic.Replication, topic.Retention); err != nil {
+		if err := kafka.EnsureTopic(ctx, brokers, name, topic.Replication, topic.Retention); err != nil {
 			return nil, oldest, err
 		}
 	}

@@ -375,7 +375,7 @@ func TestPromoteWhenBetter(t *testing.T) {
 	for name, store := range map[string]*redis.Store{"default": b.old, "clean": b.clean} {
 		b.start(name, store, modelConfig())
 		b.await(store, state.Head)
-		if err := kafka.EnsureTopic(t.Context(), b.kafka, predictions.Topic(name), 1, 1, time.Hour); err != nil {
+		if err := kafka.EnsureTopic(t.Context(), b.kafka, predictions.Topic(name), 1, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -33,7 +33,7 @@ func TestAShadowWaitsForTheTopic(t *testing.T) {
 	}
 	waited := make(chan error, 1)
 	go func() { waited <- s.awaitTopic(t.Context(), cfg) }()
-	if err := kafka.EnsureTopic(t.Context(), cfg, s.Topic(), 1, 1, time.Hour); err != nil {
+	if err := kafka.EnsureTopic(t.Context(), cfg, s.Topic(), 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-waited; err != nil {

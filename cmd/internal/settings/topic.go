@@ -78,7 +78,7 @@ func (f Topic) EnsureLetters(ctx context.Context, cfg kafka.Config) error { retu
 // kept as long as events.
 func (f Topic) EnsurePredictions(ctx context.Context, cfg kafka.Config, model string) error {
 	name := predictions.Topic(model)
-	err := kafka.EnsureTopic(ctx, cfg, name, 1, f.Replication, f.Retention)
+	err := kafka.EnsureTopic(ctx, cfg, name, f.Replication, f.Retention)
 	if errors.Is(err, kafka.ErrAuth) {
 		return fmt.Errorf("%w; this user needs Create and Write on %s, or start the learner with --no-predictions", err, name)
 	}
@@ -94,7 +94,7 @@ func (f Topic) ensure(ctx context.Context, cfg kafka.Config, more ...newTopic) e
 		newTopic{stream.ReceiptTopic, f.Retention},
 		newTopic{stream.DeadLetterTopic, deadLetterRetention},
 	) {
-		if err := kafka.EnsureTopic(ctx, cfg, topic.name, 1, f.Replication, topic.retention); errors.Is(err, kafka.ErrAuth) {
+		if err := kafka.EnsureTopic(ctx, cfg, topic.name, f.Replication, topic.retention); errors.Is(err, kafka.ErrAuth) {
 			return fmt.Errorf("%w; where only the learner's user may create topics, start the learner first", err)
 		} else if err != nil {
 			return err

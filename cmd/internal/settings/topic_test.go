@@ -11,6 +11,7 @@ import (
 	"hamlet/cmd/internal/cli"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
+	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
 )
 
@@ -90,9 +91,7 @@ func TestTopicOfSeveralPartitionsIsRefused(t *testing.T) {
 	if err := CheckLog(t.Context(), cfg, "none"); err != nil {
 		t.Errorf("no topic: %v", err)
 	}
-	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("news"), 4, 1, -1); err != nil {
-		t.Fatal(err)
-	}
+	topics.Make(t, cfg, stream.EventsTopic("news"), 4)
 	for name, err := range map[string]error{"Ensure": topic.Ensure(t.Context(), cfg, "news"), "CheckLog": CheckLog(t.Context(), cfg, "news")} {
 		if !errors.Is(err, kafka.ErrPartitions) {
 			t.Fatalf("%s: %v", name, err)
