@@ -135,10 +135,13 @@ func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopts *model.Co
 		}
 		cfg.WithoutSources = m.Config().WithoutSources
 	}
-	for _, key := range slices.Concat(cfg.SetAside, l.aside) {
+	for _, key := range cfg.SetAside {
 		if err := m.SetAside(key); err != nil {
 			return nil, nil, err
 		}
+	}
+	for _, key := range l.aside {
+		_ = m.SetAside(key) // another model may have taken the place, and have learnt the event or left it out
 	}
 	cfg.SetAside = m.Config().SetAside // a model may set aside more than the configuration says
 	differences := cfg.Differences(m.Config())

@@ -42,8 +42,8 @@ From its next restart on the learner should have the --without-source of clean. 
 that starts empty, after a loss of Redis, has its flags alone.
 
 Both must have learnt one log. Where one is further in it, the records between are read
-from Kafka and compared. Their configurations may differ in without_sources alone, and
-clean must leave out all that the other leaves out.
+from Kafka and compared. Their configurations may differ in without_sources and set_aside
+alone, and clean must leave out all that the other leaves out.
 
 The version that was replaced is kept for 30 days: hamlet model pin goes back to its
 answers. After a stop, run the command again. Then stop the learner of clean.
@@ -242,9 +242,9 @@ func (r *replacement) fits(old, by *state.Checkpoint) error {
 			return fmt.Errorf("model %s learns from %q, which %s leaves out: make it with --without-source %[2]s too", r.name, name, r.oldName)
 		}
 	}
-	there.WithoutSources = here.WithoutSources
+	there.WithoutSources, there.SetAside = here.WithoutSources, here.SetAside
 	if d := here.Differences(there); len(d) > 0 {
-		return fmt.Errorf("the learner of %s would refuse the model %s, whose configuration differs in more than without_sources (here is %s): %s",
+		return fmt.Errorf("the learner of %s would refuse the model %s, whose configuration differs in more than without_sources and set_aside (here is %s): %s",
 			r.oldName, r.name, r.oldName, strings.Join(d, "; "))
 	}
 	if old.Numerics != by.Numerics || old.Schema != by.Schema {

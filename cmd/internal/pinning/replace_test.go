@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/algos/algotest/plant"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/learner"
@@ -272,6 +273,25 @@ func TestReplaceByAModelWithoutMore(t *testing.T) {
 	}
 	d.write(20)
 	d.want(d.await(d.old, state.Served), "the other", "bad")
+}
+
+// An event of a source that one model leaves out makes the program panic in the other, which sets it
+// aside. The first can take the place all the same, under the learner that has set the event aside.
+func TestReplaceByAModelThatSetsNothingAside(t *testing.T) {
+	plant.Learning(t, "e21")
+	d := newDouble(t)
+	d.write(30)
+	d.start("default", d.old, modelConfig())
+	d.start("clean", d.clean, modelConfig("bad"))
+	if c := d.await(d.old, state.Head); !bytes.Contains(c.Config, []byte("set_aside")) {
+		t.Fatalf("nothing is set aside: %s", c.Config)
+	}
+	d.await(d.clean, state.Head)
+	if _, err := d.run("replace --by clean --wait 2m --kafka " + d.kafka.Brokers[0]); err != nil {
+		t.Fatal(err)
+	}
+	d.write(10)
+	d.want(d.await(d.old, state.Served), "bad")
 }
 
 var errKilled = errors.New("killed")

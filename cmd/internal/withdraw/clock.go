@@ -42,7 +42,7 @@ func newClock(m *model.Model, whole bool) *clock {
 // to reports whether the model applied r.
 func (c *clock) to(r *record) bool {
 	ex := &r.Example
-	if !r.isEvent() || c.model.Check(&ex.Body) != nil {
+	if !r.isEvent() || c.model.IsSetAside(ex) || c.model.Check(&ex.Body) != nil {
 		return false
 	}
 	key := c.seen.Key(ex.Body.Tenant, ex.Source, ex.ID)

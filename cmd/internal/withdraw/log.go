@@ -153,7 +153,7 @@ func (r *record) applyTo(m *model.Model) error {
 		_ = example.Follow(m, r.Standing) // what is refused changes nothing
 		return nil
 	}
-	_, err := m.Apply(&r.Example)
+	_, err := m.Attempt(&r.Example)
 	return ignoreRefused(err)
 }
 

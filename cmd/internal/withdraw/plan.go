@@ -207,8 +207,9 @@ func loss(logOdds float64, spam bool) float64 {
 	return max(logOdds, 0) + math.Log1p(math.Exp(-math.Abs(logOdds)))
 }
 
+// ignoreRefused returns nil for an event that the model has refused, set aside or could not read.
 func ignoreRefused(err error) error {
-	if refused := (*model.RefusedError)(nil); errors.As(err, &refused) {
+	if model.IsRefused(err) {
 		return nil
 	}
 	return err

@@ -389,10 +389,19 @@ func TestAClockCountsAsTheModel(t *testing.T) {
 		default:
 			e.ID = fmt.Sprint("b", i)
 		}
+		aside := i%40 == 39
+		if aside {
+			e.ID = fmt.Sprint("aside", i)
+		}
 		in := record{Incoming: example.Incoming{Event: e}}
 		in.Example, _, in.err = example.Of(&e)
 		if in.err != nil {
 			t.Fatal(in.err)
+		}
+		if aside {
+			if err := m.SetAside(in.Example.Key()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		got := c.to(&in)
 		before := m.Events()
