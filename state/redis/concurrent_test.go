@@ -60,7 +60,7 @@ func TestWritersRace(t *testing.T) {
 			writers.Go(func() {
 				ctx := context.Background()
 				for range 10 {
-					epoch, err := s.Take(ctx)
+					lease, err := s.Seize(ctx, "w")
 					if err != nil {
 						t.Error(err)
 						return
@@ -74,7 +74,7 @@ func TestWritersRace(t *testing.T) {
 					}
 					for range 5 {
 						next++
-						if _, err := s.Save(ctx, learnt(epoch, next)); errors.Is(err, state.ErrStale) {
+						if _, err := s.Save(ctx, learnt(lease.Epoch, next)); errors.Is(err, state.ErrStale) {
 							break
 						} else if err != nil {
 							t.Error(err)

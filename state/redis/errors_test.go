@@ -101,13 +101,13 @@ func TestTransient(t *testing.T) {
 		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data n": true,
 	} {
 		busy.SetError(reply)
-		if _, err := s.Take(t.Context()); err == nil || errors.Is(err, state.ErrTransient) != want {
+		if _, err := s.Seize(t.Context(), "w"); err == nil || errors.Is(err, state.ErrTransient) != want {
 			t.Errorf("reply %q: error %v is transient: %v, want %v", reply, err, !want, want)
 		}
 	}
 	for _, reply := range []string{"MOVED 866 10.0.0.2:6379", "ASK 866 10.0.0.2:6379"} {
 		busy.SetError(reply)
-		_, err := s.Take(t.Context())
+		_, err := s.Seize(t.Context(), "w")
 		if err == nil || errors.Is(err, state.ErrTransient) {
 			t.Fatalf("reply %q: error %v, want one that lasts", reply, err)
 		}

@@ -28,7 +28,7 @@ func Example() {
 	}
 	defer store.Close()
 
-	epoch, err := store.Take(ctx)
+	lease, err := store.Seize(ctx, "w")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -37,7 +37,7 @@ func Example() {
 	fmt.Println(err)
 
 	version, err := store.Save(ctx, &state.Checkpoint{
-		Epoch:    epoch,
+		Epoch:    lease.Epoch,
 		Events:   1,
 		Position: state.Position{}.Advance(0, nil, []byte("the first event")),
 		Model:    []byte("what it learnt"),

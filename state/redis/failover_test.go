@@ -77,9 +77,9 @@ func saveUntil(t *testing.T, s *Store, c *state.Checkpoint) time.Duration {
 		case err == nil:
 			return time.Since(begin)
 		case errors.Is(err, state.ErrLost):
-			var epoch int64
-			if epoch, err = s.Take(t.Context()); err == nil {
-				c.Epoch = epoch
+			var lease state.Lease
+			if lease, err = s.Seize(t.Context(), "w"); err == nil {
+				c.Epoch = lease.Epoch
 			}
 		}
 		if err != nil && !errors.Is(err, state.ErrTransient) {

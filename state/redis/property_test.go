@@ -142,14 +142,14 @@ func TestInterleavings(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"take": func(rt *rapid.T) {
 					w := either.Draw(rt, "writer")
-					epoch, err := w.store.Take(ctx)
+					lease, err := w.store.Seize(ctx, "w")
 					if err != nil {
 						rt.Fatal(err)
 					}
-					if epoch <= owner {
-						rt.Fatalf("took epoch %d after %d", epoch, owner)
+					if lease.Epoch <= owner {
+						rt.Fatalf("took epoch %d after %d", lease.Epoch, owner)
 					}
-					owner, w.epoch = epoch, epoch
+					owner, w.epoch = lease.Epoch, lease.Epoch
 					c, _, err := w.store.Load(ctx, state.Head)
 					switch {
 					case errors.Is(err, state.ErrNone) && headNext < 0:

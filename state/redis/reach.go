@@ -54,7 +54,7 @@ func (s *Store) connect() {
 		DB:               cfg.DB,
 		TLSConfig:        cfg.TLS,
 		// A deadline ends a read in flight. The library must not repeat a command,
-		// because Take is not idempotent.
+		// because Acquire is not idempotent.
 		ContextTimeoutEnabled: true,
 		MaxRetries:            -1,
 		DialerRetries:         1,

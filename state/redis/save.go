@@ -49,7 +49,7 @@ const (
 // in between. Each request has a time limit that follows the measured speed, so that a
 // save ends by itself where Redis does not answer, and is never too slow to succeed.
 //
-// The epoch must be the last one that [Store.Take] returned to any client. The offset
+// The epoch must be the last one that any client acquired or seized. The offset
 // must not be below the head's. Otherwise nothing changes and the error wraps
 // [state.ErrStale], and [state.ErrLost] too if Redis lost the epoch. Saving the head
 // again returns its version, and so does saving its bytes under another epoch or at a later

@@ -167,11 +167,11 @@ func learnt(epoch, next int64) *state.Checkpoint {
 
 func take(t testing.TB, s *Store) int64 {
 	t.Helper()
-	epoch, err := s.Take(t.Context())
+	lease, err := s.Seize(t.Context(), "w")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return epoch
+	return lease.Epoch
 }
 
 func save(t testing.TB, s *Store, c *state.Checkpoint) int64 {

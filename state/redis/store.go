@@ -3,8 +3,8 @@
 //
 //	store, err := redis.New(redis.Config{Addr: "127.0.0.1:6379", Model: "default"})
 //	…
-//	epoch, err := store.Take(ctx)
-//	version, err := store.Save(ctx, &state.Checkpoint{Epoch: epoch, Position: position, Model: bytes})
+//	lease, err := store.Seize(ctx, "web-2/4711")
+//	version, err := store.Save(ctx, &state.Checkpoint{Epoch: lease.Epoch, Position: position, Model: bytes})
 //	checkpoint, version, err := store.Load(ctx, state.Served)
 //
 // All keys of a model have the hash slot of {<model>}. They begin with hamlet:{<model>}:0:
@@ -72,11 +72,11 @@
 // replica that has received most, of those that they reach.
 //
 // Why a stale writer overwrites no newer one: a save needs the epoch that Redis holds,
-// and Take sets it above what Redis holds, above the head's, and above any that this
-// store took. Kafka gives the log to one learner, and the newer one takes last.
+// and who acquires the lease sets it above what Redis holds, above the head's, and above any
+// that this store acquired. The newer writer acquires last.
 //   - Redis is whole: the older one's epoch is smaller, and its saves are refused.
-//   - The epoch was set back to e: a writer above e gets ErrLost and takes again, above
-//     its own. One that once took e may save until then, but not below the head's
+//   - The epoch was set back to e: a writer above e gets ErrLost and acquires again, above
+//     its own. One that once had e may save until then, but not below the head's
 //     offset; the owner's next save is above it, or reloads. Both have read one log, and
 //     a model is a function of its log, so neither loses what the other has learnt.
 //   - Epoch and head are both lost: the writer with the larger offset keeps its model;
@@ -223,43 +223,6 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return s.explain("ping", s.node(ctx).Ping(ctx).Err())
 }
-
-// Take makes the caller the model's only writer and returns its epoch, which goes
-// into the checkpoints that it saves. The previous writer gets [state.ErrStale] from
-// then on.
-func (s *Store) Take(ctx context.Context) (epoch int64, err error) {
-	s.mu.Lock()
-	above := s.cache.epoch
-	s.mu.Unlock()
-	epoch, err = takeEpoch.Run(ctx, s.node(ctx), []string{s.key("epoch"), s.key("head")},
-		s.key("version:"), above).Int64()
-	if err != nil {
-		return 0, s.explain(s.doing("take"), err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cache.epoch = max(s.cache.epoch, epoch)
-	return epoch, nil
-}
-
-// takeEpoch raises the epoch above its own value, the head's, and one that the caller has
-// seen: Redis may have lost the last increments in a fail-over.
-var takeEpoch = redis.NewScript(`
-local function number(text)
-  if type(text) ~= 'string' or not string.match(text, '^%d+$') or #text > 15 then return 0 end
-  return tonumber(text)
-end
-local function read(...) -- false: the key is of another type
-  local reply = redis.pcall(...)
-  if type(reply) ~= 'table' or not reply.err then return reply end
-  if not string.find(reply.err, 'WRONGTYPE', 1, true) then return redis.call(...) end -- it fails again
-  return false
-end
-local head = read('GET', KEYS[2])
-local saved = head and read('HGET', ARGV[1] .. head, 'epoch')
-local epoch = math.max(number(read('GET', KEYS[1])), number(saved), number(ARGV[2])) + 1
-redis.call('SET', KEYS[1], string.format('%.0f', epoch))
-return epoch`)
 
 // Heading describes what a pointer names, in two round trips. Before the first save the
 // error wraps [state.ErrNone].

@@ -26,10 +26,8 @@ import (
 
 // A Store keeps the checkpoints of one model.
 type Store interface {
-	// Take makes the caller the model's only writer and returns its epoch.
-	Take(ctx context.Context) (epoch int64, err error)
 	// Save writes a checkpoint and moves the head to it. The epoch must be the last
-	// that Take returned, and the offset not before the head's; else the error wraps
+	// that was acquired or seized, and the offset not before the head's; else the error wraps
 	// state.ErrStale.
 	Save(ctx context.Context, c *state.Checkpoint) (version int64, err error)
 	// Load returns the checkpoint that a pointer names, and its version. Before the
@@ -112,11 +110,11 @@ func checkpoint(epoch, next int64) *state.Checkpoint {
 
 func take(t *testing.T, s Store) int64 {
 	t.Helper()
-	epoch, err := s.Take(t.Context())
+	lease, err := s.Seize(t.Context(), "w")
 	if err != nil {
 		t.Fatalf("take: %v", err)
 	}
-	return epoch
+	return lease.Epoch
 }
 
 func save(t *testing.T, s Store, c *state.Checkpoint) int64 {
@@ -204,7 +202,7 @@ func roundTrip(t *testing.T, open func() Store) {
 	}
 }
 
-// Each Take returns a larger epoch, from 1, for any client.
+// Each Seize returns a larger epoch, from 1, for any client.
 func epochs(t *testing.T, open func() Store) {
 	a, b := open(), open()
 	last := int64(0)
@@ -622,7 +620,7 @@ func ended(t *testing.T, open func() Store) {
 		transient bool
 	}{{cancelled, context.Canceled, false}, {late, context.DeadlineExceeded, true}} {
 		for name, do := range map[string]func() error{
-			"take":    func() error { _, err := s.Take(c.ctx); return err },
+			"seize":   func() error { _, err := s.Seize(c.ctx, "w"); return err },
 			"save":    func() error { _, err := s.Save(c.ctx, checkpoint(epoch, 5)); return err },
 			"load":    func() error { _, _, err := s.Load(c.ctx, state.Head); return err },
 			"heading": func() error { _, err := s.Heading(c.ctx, state.Head); return err },

@@ -390,11 +390,11 @@ func TestRightsInRedis(t *testing.T) {
 	}
 	all, learner, scorer, operator := dial(admin), store("learner"), store("scorer"), store("operator")
 	key := "hamlet:{" + model + "}:0:"
-	epoch, err := learner.Take(ctx)
+	lease, err := learner.Seize(ctx, "w")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &state.Checkpoint{Schema: 1, Numerics: "1/test", Config: []byte(`{}`), Epoch: epoch, Model: make([]byte, 3*state.ChunkSize)}
+	c := &state.Checkpoint{Schema: 1, Numerics: "1/test", Config: []byte(`{}`), Epoch: lease.Epoch, Model: make([]byte, 3*state.ChunkSize)}
 	for i := range 5 { // the fifth trims
 		c.Events, c.Position.Next, c.Model[0] = uint64(i+1), int64(i+1), byte(i)
 		if i == 3 { // a chunk was damaged, and a fresh writer repairs it

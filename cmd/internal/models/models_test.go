@@ -92,9 +92,11 @@ func (r *rig) save(name string, c *state.Checkpoint) {
 	r.t.Helper()
 	store := r.store(name)
 	var err error
-	if c.Epoch, err = store.Take(r.t.Context()); err != nil {
+	lease, err := store.Seize(r.t.Context(), "w")
+	if err != nil {
 		r.t.Fatal(err)
 	}
+	c.Epoch = lease.Epoch
 	if _, err := store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}

@@ -60,9 +60,11 @@ func (r *rig) save(seconds int) {
 	r.t.Helper()
 	if r.epoch == 0 {
 		var err error
-		if r.epoch, err = r.store.Take(r.t.Context()); err != nil {
+		lease, err := r.store.Seize(r.t.Context(), "w")
+		if err != nil {
 			r.t.Fatal(err)
 		}
+		r.epoch = lease.Epoch
 	}
 	ex := model.Example{ID: fmt.Sprint(r.model.Events()), Source: "test", Spam: true,
 		Body: model.Body{Tenant: "test", Message: &feature.Message{Body: []byte("prize"), BodyBytes: 5}}}

@@ -332,9 +332,11 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 		t.Helper()
 		c := *first
 		var err error
-		if c.Epoch, err = b.clean.Take(t.Context()); err != nil {
+		lease, err := b.clean.Seize(t.Context(), "w")
+		if err != nil {
 			t.Fatal(err)
 		}
+		c.Epoch = lease.Epoch
 		change(&c)
 		if _, err := b.clean.Save(t.Context(), &c); err != nil {
 			t.Fatal(err)

@@ -362,9 +362,11 @@ func TestReplaceRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		if other.Epoch, err = store.Take(t.Context()); err != nil {
+		lease, err := store.Seize(t.Context(), "w")
+		if err != nil {
 			t.Fatal(err)
 		}
+		other.Epoch = lease.Epoch
 		other.Position = position
 		if _, err := store.Save(t.Context(), &other); err != nil {
 			t.Fatal(err)
@@ -384,9 +386,11 @@ func TestReplaceRefuses(t *testing.T) {
 	} {
 		same := *before
 		same.Position = position
-		if same.Epoch, err = twin.Take(t.Context()); err != nil {
+		lease, err := twin.Seize(t.Context(), "w")
+		if err != nil {
 			t.Fatal(err)
 		}
+		same.Epoch = lease.Epoch
 		if _, err := twin.Save(t.Context(), &same); err != nil {
 			t.Fatal(err)
 		}

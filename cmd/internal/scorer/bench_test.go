@@ -115,12 +115,12 @@ func save(b *testing.B, m *model.Model, r *miniredis.Miniredis) {
 		b.Fatal(err)
 	}
 	store := openStore(b, r)
-	epoch, err := store.Take(patience(b))
+	lease, err := store.Seize(patience(b), "w")
 	if err != nil {
 		b.Fatal(err)
 	}
 	if _, err := store.Save(patience(b), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(),
-		Epoch: epoch, Events: m.Events(), Position: state.Position{Next: int64(m.Events())}, Model: bytes, Saved: time.Now().UTC()}); err != nil {
+		Epoch: lease.Epoch, Events: m.Events(), Position: state.Position{Next: int64(m.Events())}, Model: bytes, Saved: time.Now().UTC()}); err != nil {
 		b.Fatal(err)
 	}
 }

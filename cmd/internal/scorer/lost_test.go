@@ -110,9 +110,11 @@ func TestPinAfterALossThatNobodySaw(t *testing.T) {
 
 		r.FlushAll()
 		var err error
-		if teacher.epoch, err = store.Take(patience(t)); err != nil {
+		lease, err := store.Seize(patience(t), "w")
+		if err != nil {
 			t.Fatal(err)
 		}
+		teacher.epoch = lease.Epoch
 		for range 3 {
 			teacher.learn(6)
 			want := teacher.save()

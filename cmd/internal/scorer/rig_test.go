@@ -158,11 +158,11 @@ func newTeacher(t testing.TB, store *redis.Store) *teacher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	epoch, err := store.Take(patience(t))
+	lease, err := store.Seize(patience(t), "w")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &teacher{t: t, store: store, epoch: epoch, model: m,
+	return &teacher{t: t, store: store, epoch: lease.Epoch, model: m,
 		predictor: m.NewPredictor(), expected: map[string]model.Prediction{}}
 }
 

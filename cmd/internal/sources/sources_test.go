@@ -87,7 +87,7 @@ func TestSources(t *testing.T) {
 	if err := m.SetRole("nobody", trust.Anchor); err != nil {
 		t.Fatal(err)
 	}
-	epoch, err := store.Take(t.Context())
+	lease, err := store.Seize(t.Context(), "w")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Save(t.Context(), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Epoch: epoch,
+	if _, err := store.Save(t.Context(), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Epoch: lease.Epoch,
 		Events: m.Events(), Position: state.Position{Next: 9}, Model: b, Saved: time.Unix(1, 0)}); err != nil {
 		t.Fatal(err)
 	}

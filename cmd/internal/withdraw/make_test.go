@@ -115,11 +115,11 @@ func TestAPlanOfAnotherLog(t *testing.T) {
 	}
 	c := r.head()
 	c.Position = state.Position{}.Advance(0, nil, []byte("x"))
-	epoch, err := r.store.Take(t.Context())
+	lease, err := r.store.Seize(t.Context(), "w")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Epoch, c.Position.Next = epoch, 9
+	c.Epoch, c.Position.Next = lease.Epoch, 9
 	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

@@ -462,11 +462,11 @@ func TestAnotherLog(t *testing.T) {
 	r.learn()
 	c := r.head()
 	c.Position = state.Position{}.Advance(0, nil, []byte("x")).Advance(1, nil, []byte("y"))
-	epoch, err := r.store.Take(t.Context())
+	lease, err := r.store.Seize(t.Context(), "w")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Epoch = epoch
+	c.Epoch = lease.Epoch
 	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,7 @@ func (r *rig) save(m *model.Model, n int) {
 			r.t.Fatal(err)
 		}
 	}
-	epoch, err := r.cfg.Store.Take(r.t.Context())
+	lease, err := r.cfg.Store.Seize(r.t.Context(), "w")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func (r *rig) save(m *model.Model, n int) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := r.cfg.Store.Save(r.t.Context(), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Epoch: epoch,
+	if _, err := r.cfg.Store.Save(r.t.Context(), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Epoch: lease.Epoch,
 		Events: m.Events(), Position: state.Position{Next: int64(n)}, Model: b, Saved: time.Now()}); err != nil {
 		r.t.Fatal(err)
 	}

@@ -117,9 +117,11 @@ func (r *rig) save(m *algos.Model, ago int) string {
 	r.next += 10
 	c := &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Events: m.Events(),
 		Position: state.Position{Next: r.next}, Model: b, Saved: r.now.Add(-time.Duration(ago) * time.Minute)}
-	if c.Epoch, err = r.store.Take(r.t.Context()); err != nil {
+	lease, err := r.store.Seize(r.t.Context(), "w")
+	if err != nil {
 		r.t.Fatal(err)
 	}
+	c.Epoch = lease.Epoch
 	if _, err := r.store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}

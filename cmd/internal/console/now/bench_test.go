@@ -189,7 +189,7 @@ func taught(b *testing.B, n int) (mails [][]byte, r *miniredis.Miniredis) {
 	}
 	r = miniredis.RunT(b)
 	store := open(b, r)
-	epoch, err := store.Take(b.Context())
+	lease, err := store.Seize(b.Context(), "w")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func taught(b *testing.B, n int) (mails [][]byte, r *miniredis.Miniredis) {
 		b.Fatal(err)
 	}
 	if _, err := store.Save(b.Context(), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(),
-		Epoch: epoch, Events: m.Events(), Position: state.Position{Next: int64(m.Events())}, Model: bytes, Saved: time.Now().UTC()}); err != nil {
+		Epoch: lease.Epoch, Events: m.Events(), Position: state.Position{Next: int64(m.Events())}, Model: bytes, Saved: time.Now().UTC()}); err != nil {
 		b.Fatal(err)
 	}
 	return mails, r

@@ -89,11 +89,11 @@ func startScorer(t *testing.T, conn *natsgo.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	epoch, err := store.Take(patience(t))
+	lease, err := store.Seize(patience(t), "w")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Save(patience(t), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Epoch: epoch,
+	if _, err := store.Save(patience(t), &state.Checkpoint{Schema: 1, Numerics: m.Numerics(), Config: m.Config().JSON(), Epoch: lease.Epoch,
 		Events: m.Events(), Position: position, Model: b, Saved: time.Now().UTC()}); err != nil {
 		t.Fatal(err)
 	}
