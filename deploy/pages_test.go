@@ -85,3 +85,17 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		t.Errorf("found %d links: the test misses its point", seen)
 	}
 }
+
+// CONTRIBUTING.md says where things are. They are there.
+func TestContributingNamesFilesThatExist(t *testing.T) {
+	named := 0
+	for _, m := range regexp.MustCompile("`((?:cmd|stream|state|algos|deploy|[.]ci)/[^` *]*)`").FindAllStringSubmatch(read(t, "../.github/CONTRIBUTING.md"), -1) {
+		named++
+		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	if named < 50 {
+		t.Errorf("found %d paths", named)
+	}
+}

@@ -222,7 +222,7 @@ func TestPortsAreComplete(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
 	}
-	words := regexp.MustCompile(`"(epoch|last|head|served|pinned|versions|partitions|promotion|version:|chunk:)"`)
+	words := regexp.MustCompile(`"(epoch|lease|refs|last|head|served|pinned|versions|partitions|promotion|version:|chunk:)"`)
 	call := regexp.MustCompile(`\.key\(\w+, "([a-z]+:?)"`)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

@@ -50,7 +50,7 @@ func NamesKind(state string) bool { return state == AlertRaised || state == Aler
 // to do, and a learner ends with it. After any other error, publish again.
 var ErrAlerts = errors.New("no alert can be published")
 
-// An Alert is a transition of an incident: a partition's model suspects that something
+// An Alert is a transition of an incident: a model suspects that something
 // changed, names it, finds that it is over, or withdraws the suspicion.
 //
 //	suspected ──> raised ──> cleared

@@ -65,20 +65,20 @@ type Word struct {
 // A ModelRef names the model that gave an answer.
 type ModelRef struct {
 	Name      string  `json:"name"`
-	SHA256    string  `json:"sha256"`    // of the model's bytes; with several partitions, of their SHA-256s in order
-	Positions []int64 `json:"positions"` // the next offset of each partition, in order
+	SHA256    string  `json:"sha256"`    // of the model's bytes
+	Positions []int64 `json:"positions"` // one: the next offset of the log
 	AgeMS     int64   `json:"age_ms"`    // since the newest of its checkpoints was saved
 }
 
 // Info describes the model that a scorer serves.
 type Info struct {
 	Model    ModelRef  `json:"model"`
-	Events   uint64    `json:"events"` // learnt, all partitions together
+	Events   uint64    `json:"events"` // learnt
 	Saved    time.Time `json:"saved"`
 	Numerics string    `json:"numerics"`
 	Stale    bool      `json:"stale"`              // the state cannot be reached: this is the last good model
-	Pinned   bool      `json:"pinned"`             // an operator pinned versions, and these are served; some partitions may have none
-	PinLost  bool      `json:"pin_lost,omitempty"` // the state has lost a pinned version: the newest is served in its place
+	Pinned   bool      `json:"pinned"`             // an operator pinned a version, and it is served
+	PinLost  bool      `json:"pin_lost,omitempty"` // the state has lost the pinned version: the newest is served in its place
 	Sources  Sources   `json:"sources"`
 
 	// Promoted says that Model answers in the place of the model that was asked; nil: it is that one.
@@ -99,14 +99,14 @@ type Promoted struct {
 	By    string    `json:"by,omitempty"`
 }
 
-// Sources counts the sources of labels that the models know, by their standing.
+// Sources counts the sources of labels that the model knows, by their standing.
 type Sources struct {
 	Known   int `json:"known"`
 	Anchors int `json:"anchors"`
 	Muted   int `json:"muted"`
-	Doubted int `json:"doubted"` // ordinary ones whose labels count less than half in some partition
+	Doubted int `json:"doubted"` // ordinary ones whose labels count less than half
 
-	// LeftOut counts those that some model was made to leave out. None of them is known there.
+	// LeftOut counts those that the model was made to leave out. It knows none of them.
 	LeftOut int `json:"left_out,omitempty"`
 }
 

@@ -150,8 +150,8 @@ func (s *Store) replicated(ctx context.Context, conn *redis.Conn, doing string, 
 	return nil
 }
 
-// distrusted is the place of the distrusted head among the script's arguments.
-const distrusted = 12
+// distrusted is the place of the distrusted head in what commitArgs returns.
+const distrusted = 11
 
 // falseOffset reports whether the head does not come further than next, although its
 // field next says so: the manifest, which has a hash, says something else. It returns

@@ -61,12 +61,11 @@ func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, 
 		w.begin(from)
 		w.l.steppedBack(p.Next)
 		w.awaits, w.back = 0, &stepBack{to: v.Number}
-		lost := "lost_records"
 		if w.status.LostRecords = before - bounds.End; w.status.LostRecords <= 0 { // other records stand in their place
-			lost, w.status.LostRecords = "lost_records_at_most", before-p.Next
+			w.status.LostRecords = before - p.Next
 		}
 		w.log.Error("the log has lost records that the saved model had learnt: going on from an older version",
-			"reason", why, "log_ends_at", bounds.End, "saved_next_offset", before, lost, w.status.LostRecords, "version", v.Number,
+			"reason", why, "log_ends_at", bounds.End, "saved_next_offset", before, "lost_records", w.status.LostRecords, "version", v.Number,
 			"labels_lost_at_most", events-w.model.Events(), "given_since", v.Saved.Format(time.RFC3339))
 		return nil
 	}

@@ -111,7 +111,7 @@ func TestALogThatWasRestoredAndHasGrown(t *testing.T) {
 	var said safeBuffer
 	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
 	r.learn(cfg, 1100)
-	if want := "log_ends_at=1100 saved_next_offset=900 lost_records_at_most=600 version="; !strings.Contains(said.String(), want) {
+	if want := "log_ends_at=1100 saved_next_offset=900 lost_records=600 version="; !strings.Contains(said.String(), want) {
 		t.Errorf("the log does not say %q:\n%s", want, said.String())
 	}
 	_, want := texts(t, 500)

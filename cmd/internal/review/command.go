@@ -8,9 +8,9 @@
 //	m, err := kept.Get(ctx, best[0].ID)                          // with --keep-mail
 //	err = review.Teach(ctx, teacher, &m, stream.Spam, "ann")
 //
-// The queue is made of the journal of decisions alone. So it costs scoring nothing, works for
-// any number of partitions, and needs neither model nor mail: see [Worth]. Messages with a label
-// are not in it. Of messages that are much alike it shows one.
+// The queue is made of the journal of decisions alone. So it costs scoring nothing, and needs
+// neither model nor mail: see [Worth]. Messages with a label are not in it. Of messages that
+// are much alike it shows one.
 package review
 
 import (

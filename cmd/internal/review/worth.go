@@ -15,7 +15,7 @@ import (
 //	Worth = I(m, s²)·p(1−p).
 //
 // It is 0 for an answer that is none. It costs 30 to 140 exponentials, and needs neither the
-// model nor the message. Answers of several partitions are compared as they are.
+// model nor the message.
 //
 // `hamlet bench review` compares it with what needs the model: cmd/internal/lab/bench/MEASURED.md
 // says that it is as good as the expected fall of the head's doubt, and as the doubt of p.
