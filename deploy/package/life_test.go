@@ -248,7 +248,7 @@ func port(t *testing.T) string {
 type answer struct {
 	P     float64
 	Model struct {
-		Positions []int // how many events of each partition
+		Positions []int // one: how many events
 		SHA256    string
 	}
 }
@@ -422,7 +422,7 @@ func (m *machine) backup() {
 		m.t.Fatal(err)
 	}
 	out, err := m.command(settings["Environment"], strings.Fields(settings["ExecStart"][0])...).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "default, partition 0") || !strings.Contains(string(out), "needed from offset 40 on") {
+	if err != nil || !strings.Contains(string(out), "default, version ") || !strings.Contains(string(out), ": 40 events up to offset 40,") || !strings.Contains(string(out), "needed from offset 40 on") {
 		m.t.Fatalf("%s: %v\n%s", settings["ExecStart"][0], err, out)
 	}
 	if out, err := m.command(nil, "/usr/bin/hamlet", "verify", dir).CombinedOutput(); err != nil || !strings.Contains(string(out), ": whole") {
