@@ -157,39 +157,3 @@ func joined(names []string, contributions []blr.Contribution) []Contribution {
 	})
 	return all
 }
-
-// predict returns the prediction of s's stack if it serves, else of its head; of the prior
-// if s is nil. It sets in.head and in.stacked, and in.joint if in.stacked.
-func predict(s *submodel, in *features) Prediction {
-	var mean, variance float64
-	if s != nil {
-		mean, variance = s.head.Moments(in.x)
-	} else {
-		before := in.spec.layout.prior
-		for j, x := range in.x {
-			mean += float64(before.mean[j] * x)
-			variance += x * x / before.precision[j]
-		}
-	}
-	in.head = belief{LogOdds: blr.Moderate(mean, variance), Mean: mean, Variance: variance}
-	in.stacked = s != nil && s.stack != nil && s.stack.Serves()
-	if in.stacked {
-		return s.join(in)
-	}
-	return inflated(mean, variance)
-}
-
-// join returns the prediction of s's stack, which must be ready, for in, which predict has
-// predicted. It sets in.joint.
-func (s *submodel) join(in *features) Prediction {
-	in.joint = inflated(s.stack.Predict(&in.scratch, in.event()))
-	return in.joint
-}
-
-// inflated returns the Prediction of a belief with this mean and the variance a.
-func inflated(mean, a float64) Prediction { return Expect(mean, float64(Inflation*a)) }
-
-// Expect returns the Prediction with this Mean and Variance.
-func Expect(mean, variance float64) Prediction {
-	return Prediction{LogOdds: blr.Predictive(mean, variance), Mean: mean, Variance: variance}
-}

@@ -95,21 +95,6 @@ func (c Config) checkSetAside() (errs []error) {
 	return errs
 }
 
-// Attempt is Apply, but a panic is a *PanicError. After one m may be half changed: all that can
-// be done with it is to drop it. Its AppendBinary and Attempt return errors.
-func (m *Model) Attempt(ex *Example) (effect Effect, err error) {
-	if m.broken != nil {
-		return Effect{}, m.broken
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			m.broken = &PanicError{Defect: Recovered("learn this event", value), Key: ex.Key()}
-			effect, err = Effect{}, m.broken
-		}
-	}()
-	return m.Apply(ex)
-}
-
 // IsSetAside reports whether the configuration names an event.
 func (m *Model) IsSetAside(ex *Example) bool {
 	return len(m.setAside) > 0 && slices.Contains(m.setAside, m.seen.Key(ex.Body.Tenant, ex.Source, ex.ID))

@@ -375,3 +375,12 @@ func (c *cursor) leave(most stream.Limit) {
 	}
 	c.batch, c.held, c.next = nil, nil, -1
 }
+
+// recordOf returns the record that kafka-go returned.
+func recordOf(m *kafkago.Message) stream.Record {
+	r := stream.Record{Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time}
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, stream.Header(h))
+	}
+	return r
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 
@@ -232,4 +233,20 @@ func (w *partitionWriter) finish(b *batch, err error) {
 // remove takes a batch out of the queue, if it is still there. The caller holds w.mu.
 func (w *partitionWriter) remove(b *batch) {
 	w.queue = slices.DeleteFunc(w.queue, func(q *batch) bool { return q == b })
+}
+
+// sizeOf returns an upper bound of the record's bytes in a record batch. RECORD v2 adds at
+// most 35 bytes of varints to key and value, and 10 for each header.
+func sizeOf(r *stream.Record) int { return 35 + r.Size() + 10*len(r.Headers) }
+
+// encode returns the record as a produce request takes it.
+func encode(r *stream.Record) kafkago.Record {
+	k := kafkago.Record{Key: kafkago.NewBytes(r.Key), Value: kafkago.NewBytes(r.Value), Time: r.Time}
+	if k.Time.IsZero() {
+		k.Time = time.Now()
+	}
+	for _, h := range r.Headers {
+		k.Headers = append(k.Headers, kafkago.Header(h))
+	}
+	return k
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -41,7 +42,7 @@ func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, 
 		if err != nil {
 			return err
 		}
-		if !ok || !p.Follows(last.Key, last.Value, chained(last.Headers)...) {
+		if !ok || !follow.Absorbed(p, &last) {
 			continue
 		}
 		from := origin{version: v.Number}

@@ -97,7 +97,7 @@ func (w *worker) Position(confirm func(context.Context) error) (int64, bool) {
 
 // Follows implements follow.Handler.
 func (w *worker) Follows(last stream.Record) bool {
-	return w.position.Follows(last.Key, last.Value, chained(last.Headers)...)
+	return follow.Absorbed(w.position, &last)
 }
 
 // Handle implements follow.Handler: it applies a batch in order.
@@ -159,7 +159,7 @@ func (w *worker) absorb(r *stream.Record, in *incoming) error {
 	if err := w.apply(r, in); err != nil {
 		return err
 	}
-	w.position, w.known = w.position.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...), true
+	w.position, w.known = follow.Advance(w.position, r), true
 	w.noteUnsaved(time.Now)
 	if !w.phase.holds() {
 		w.keep()
@@ -446,15 +446,6 @@ func (w *worker) announce(effect *model.Effect, first bool) {
 			w.log.Debug("rebuilt", "ensemble", b.Ensemble, "body", b.Body, "started", b.Started, "rows", b.Rows)
 		}
 	}
-}
-
-// chained converts a record's headers for a position's chain.
-func chained(headers []stream.Header) []state.Header {
-	chain := make([]state.Header, len(headers))
-	for i, h := range headers {
-		chain[i] = state.Header{Key: h.Key, Value: h.Value}
-	}
-	return chain
 }
 
 func truth(r *stream.Record, label stream.Label) stream.Label {

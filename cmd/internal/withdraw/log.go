@@ -160,11 +160,7 @@ func (r *record) applyTo(m *model.Model) error {
 // follows returns an error if r, at the last offset that the model has learnt, is not the
 // record that it has learnt.
 func (l *learnt) follows(r *record) error {
-	headers := make([]state.Header, len(r.Headers))
-	for i, h := range r.Headers {
-		headers[i] = state.Header{Key: h.Key, Value: h.Value}
-	}
-	if l.head.Position.Follows(r.Key, r.Value, headers...) {
+	if follow.Absorbed(l.head.Position, r.Record) {
 		return nil
 	}
 	return fmt.Errorf("topic %s has another record at offset %d than the model has learnt there: it is not the model's log", l.topic, r.Offset)
