@@ -91,4 +91,10 @@ var (
 
 	// ErrTooLarge: make the record smaller, or raise the log's limit.
 	ErrTooLarge = errors.New("record too large")
+
+	// ErrFull: nothing was appended. Make room, and append again.
+	ErrFull = errors.New("no space is left for the log")
+
+	// ErrDamaged: records cannot be read, and it is known which.
+	ErrDamaged = errors.New("the log is damaged")
 )

@@ -1,0 +1,544 @@
+// Package filelog keeps a log in files: a [stream.Log] that loses nothing it has acknowledged, not
+// with the power either, and that says which bytes are not those that were written.
+//
+//	log, err := filelog.Open("data/log", filelog.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer log.Close()
+//	if err := log.Append(ctx, stream.Record{Value: event}); err != nil { // it is on the disk
+//		return err
+//	}
+//	records, end, err := log.Read(ctx, 0, stream.Limit{}, time.Second)
+//
+// # Files
+//
+//	log                        identity, first offset, what is left out (see skip)
+//	00000000000000000000.log   segments, by their first offset; records are appended to the last one
+//	torn-…                     the end of a write that was cut off: nobody was told that it is there
+//	lock                       held by the one program that has the log open
+//
+// frame.go has the bytes of a segment. One write and one fsync serve all that is appended meanwhile.
+//
+// # What can happen
+//
+//   - The power fails, or the program is killed. The last write may be there in part. It was not
+//     acknowledged: what is whole of it stays, the rest is moved aside.
+//   - A bit flips. A record that does not read as written ends Read with a *[DamagedError], which
+//     wraps [stream.ErrDamaged] and names the file and the offsets. All others can be read. Skip
+//     leaves the damage out.
+//   - How these two differ: a later group proves that the records before were durable. A second
+//     after the last one a mark is written, which proves that of it. Damage within that second of
+//     a failure looks like a cut write.
+//   - The disk is full. Append returns [stream.ErrFull], and works again once there is room.
+//   - An fsync fails. The descriptor is given up, because what it had may be lost without
+//     another word. What was not acknowledged is cut off over another one. If that fails too,
+//     every Append fails until the log is opened again.
+//   - A file is missing. The offsets that it had are damaged. No offset is ever given twice, if
+//     Options.Next says up to where they were given.
+package filelog
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"hamlet/stream"
+)
+
+const (
+	segmentBytes = 8 << 20 // of a closed segment, about
+	groupBytes   = 4 << 20 // of one write, about
+	readBytes    = 4 << 20 // that Read returns where the caller does not say
+	maxRecord    = 1<<20 - 1<<10
+	markAfter    = time.Second
+	cursors      = 16
+)
+
+// Options of a log. Zero fields mean defaults.
+type Options struct {
+	// Next is the first offset that was certainly never given, as the checkpoint of a model
+	// says. If the log ends before, records were lost: it goes on there.
+	Next int64
+
+	SegmentBytes int64 // of a segment, about; default 8 MiB
+	Log          *slog.Logger
+}
+
+// ErrClosed: the log was closed before Append or Read, or during it.
+var ErrClosed = errors.New("log closed")
+
+// A Log is a log in files. Its methods may be called concurrently.
+type Log struct {
+	folder folder
+	opt    Options
+	name   string // of the folder
+	unlock func() error
+	id     [16]byte
+	seed   seed
+
+	mu       sync.Mutex
+	segments []segment
+	first    int64
+	end      int64         // all records below are durable
+	left     []span        // what Skip has left out, ascending
+	moved    chan struct{} // closed and renewed when end grows, and at Close
+	closed   bool
+	queue    []*request
+	places   map[int64]place // where some offsets stand
+
+	wake chan struct{} // has room for one token: there is something in queue, or the log is closed
+	done chan struct{} // closed when the appender has ended
+
+	// Of the appender's goroutine.
+	tail   file
+	bytes  []byte // scratch
+	marked bool   // nothing was written since the last mark
+	broken error  // why nothing can be appended any more
+}
+
+// A segment is one file. Only the last one grows.
+type segment struct {
+	base int64 // its first offset
+	size int64 // up to which it is durable
+}
+
+type span struct{ from, to int64 } // offsets from to to−1
+
+type place struct{ base, at int64 }
+
+// A request is the records of one Append, or some of them.
+type request struct {
+	frames []byte
+	n      int
+	err    error // set before done is closed
+	done   chan struct{}
+}
+
+func segmentName(base int64) string { return fmt.Sprintf("%020d.log", base) }
+
+// baseOf returns the base that a file's name says.
+func baseOf(name string) (base int64, ok bool) {
+	n, err := fmt.Sscanf(name, "%020d.log", &base)
+	return base, n == 1 && err == nil && base >= 0 && name == segmentName(base)
+}
+
+// Open opens the log of a folder, which it makes if it is missing. Another program that has it open
+// is an error, which wraps [ErrLocked].
+func Open(path string, opt Options) (*Log, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	unlock, err := lock(filepath.Join(path, "lock"))
+	if err != nil {
+		return nil, fmt.Errorf("open the log in %s: %w", path, err)
+	}
+	l, err := open(dir(path), path, opt)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the log in %s: %w", path, err), unlock())
+	}
+	l.unlock = unlock
+	return l, nil
+}
+
+func open(folder folder, name string, opt Options) (*Log, error) {
+	opt.SegmentBytes = cmp.Or(opt.SegmentBytes, segmentBytes)
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
+	l := &Log{
+		folder: folder, opt: opt, name: name, unlock: func() error { return nil }, moved: make(chan struct{}), places: map[int64]place{},
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	if err := l.load(); err != nil {
+		return nil, err
+	}
+	go l.run()
+	return l, nil
+}
+
+// A manifest is what the file "log" says, before the CRC of its bytes.
+type manifest struct {
+	ID    string     `json:"id"`
+	First int64      `json:"first"`
+	Left  [][2]int64 `json:"left_out,omitempty"`
+}
+
+const manifestName = "log"
+
+// load reads what is in the folder, and makes a log if there is none.
+func (l *Log) load() error {
+	names, err := l.folder.names()
+	if err != nil {
+		return err
+	}
+	var bases []int64
+	for _, name := range names {
+		if base, ok := baseOf(name); ok {
+			bases = append(bases, base)
+		}
+	}
+	slices.Sort(bases)
+	known, err := l.readManifest(slices.Contains(names, manifestName))
+	if err != nil {
+		return err
+	}
+	if !known {
+		if known, err = l.identify(bases); err != nil {
+			return err
+		}
+		if !known && len(bases) > 0 {
+			return &DamagedError{File: segmentName(bases[0]), At: 0, From: bases[0], To: bases[0] + 1}
+		}
+		if !known {
+			if _, err := rand.Read(l.id[:]); err != nil {
+				return err
+			}
+		}
+		if len(bases) > 0 {
+			l.first = bases[0]
+			l.opt.Log.Warn("the log's file was not there or is damaged: it is made again", "file", manifestName, "first_offset", l.first)
+		}
+		if err := l.writeManifest(); err != nil {
+			return err
+		}
+	}
+	l.seed = seedOf(l.id)
+	for len(bases) > 1 && bases[1] <= l.first { // a retention was cut off
+		if err := l.folder.remove(segmentName(bases[0])); err != nil {
+			return err
+		}
+		bases = bases[1:]
+	}
+	for _, base := range bases {
+		l.segments = append(l.segments, segment{base: base})
+	}
+	return l.loadTail()
+}
+
+// loadTail opens the last segment, and makes one if there is none.
+func (l *Log) loadTail() error {
+	l.end = l.first
+	for i := range l.segments[:max(len(l.segments)-1, 0)] {
+		f, err := l.folder.open(segmentName(l.segments[i].base))
+		if err != nil {
+			return err
+		}
+		l.segments[i].size, err = f.Size()
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	if n := len(l.segments); n > 0 {
+		if err := l.recover(&l.segments[n-1]); err != nil {
+			return err
+		}
+	}
+	if l.tail == nil || l.end < l.opt.Next {
+		if l.end < l.opt.Next {
+			l.opt.Log.Error("the log has lost records: it goes on behind the offsets that were given", "log_ends_at", l.end, "goes_on_at", l.opt.Next)
+			l.end = l.opt.Next
+		}
+		return l.roll()
+	}
+	return nil
+}
+
+// identify takes the identity from a segment's header.
+func (l *Log) identify(bases []int64) (known bool, err error) {
+	for _, base := range bases {
+		f, err := l.folder.open(segmentName(base))
+		if err != nil {
+			return false, err
+		}
+		head := make([]byte, headerSize)
+		n, _ := f.ReadAt(head, 0)
+		if err := f.Close(); err != nil {
+			return false, err
+		}
+		if id, of, ok := parseHeader(head[:n]); ok && of == base {
+			l.id = id
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// recover reads the last segment, and moves the end of a write aside that was cut off.
+func (l *Log) recover(s *segment) error {
+	name := segmentName(s.base)
+	f, err := l.folder.open(name)
+	if err != nil {
+		return err
+	}
+	size, err := f.Size()
+	b := make([]byte, size)
+	if err == nil && size > 0 {
+		_, err = f.ReadAt(b, 0)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	l.end = s.base
+	at := int64(headerSize)
+	if id, base, ok := parseHeader(b); !ok || base != s.base || id != l.id {
+		if p, _ := l.seed.find(b, s.base-1, s.base+size); p < 0 { // it was being made
+			if err := errors.Join(f.Close(), l.setAside(name, s.base, b), l.folder.remove(name)); err != nil {
+				return err
+			}
+			l.segments = l.segments[:len(l.segments)-1]
+			if n := len(l.segments); n > 0 {
+				return l.recover(&l.segments[n-1])
+			}
+			return nil
+		}
+		l.opt.Log.Error("the header of a segment is damaged: its records are read all the same", "file", name)
+		at = min(at, size)
+	}
+	for at < size {
+		fr, _, err := l.seed.frame(b[at:])
+		if err == nil && fr.offset == l.end {
+			at += fr.size
+			if len(fr.body) > 0 {
+				l.end++
+			}
+			continue
+		}
+		next, to := l.durable(b, at)
+		if next < 0 { // nobody was told of it
+			if err := l.setAside(name, l.end, b[at:]); err != nil {
+				return errors.Join(err, f.Close())
+			}
+			if err := f.Truncate(at); err != nil {
+				return errors.Join(err, f.Close())
+			}
+			break
+		}
+		l.opt.Log.Error("the log is damaged", "error", &DamagedError{File: name, At: at, From: l.end, To: to})
+		at, l.end = next, to
+	}
+	// What is read from here on must not be lost with the power.
+	if err := errors.Join(f.Sync(), l.folder.sync()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.size, l.tail = at, f
+	return nil
+}
+
+// durable reports whether what follows a frame that cannot be read proves that it was durable. It
+// returns where the next whole frame is, and its offset; −1: it was not.
+func (l *Log) durable(b []byte, at int64) (next, to int64) {
+	next = -1
+	most := l.end + int64(len(b))/frameSize
+	for p := at + 1; ; {
+		n, fr := l.seed.find(b[p:], l.end, most)
+		if n < 0 {
+			return -1, 0
+		}
+		if next < 0 {
+			next, to = p+int64(n), fr.offset
+		}
+		if fr.group > l.end {
+			return next, to
+		}
+		p += int64(n) + fr.size
+	}
+}
+
+// setAside keeps bytes that were not acknowledged, for whoever wants to look at them.
+func (l *Log) setAside(name string, offset int64, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	aside := fmt.Sprintf("torn-%020d-%d", offset, time.Now().UnixNano())
+	l.opt.Log.Warn("the last write was cut off: nobody was told that it is in the log, and it is moved aside",
+		"file", name, "offset", offset, "bytes", len(b), "to", aside)
+	f, err := l.folder.create(aside)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(b, 0)
+	return errors.Join(err, f.Sync(), f.Close(), l.folder.sync())
+}
+
+func (l *Log) readManifest(there bool) (known bool, err error) {
+	if !there {
+		return false, nil
+	}
+	f, err := l.folder.open(manifestName)
+	if err != nil {
+		return false, err
+	}
+	size, err := f.Size()
+	b := make([]byte, size)
+	if err == nil && size > 0 {
+		_, err = f.ReadAt(b, 0)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return false, err
+	}
+	text, sum, _ := strings.Cut(string(b), "\n")
+	var m manifest
+	if sum != fmt.Sprintf("%08x\n", crc32.Checksum([]byte(text), castagnoli)) || json.Unmarshal([]byte(text), &m) != nil {
+		return false, nil
+	}
+	id, err := hex.DecodeString(m.ID)
+	if err != nil || len(id) != len(l.id) || m.First < 0 {
+		return false, nil
+	}
+	l.id, l.first = [16]byte(id), m.First
+	for _, s := range m.Left {
+		l.left = append(l.left, span{s[0], s[1]})
+	}
+	return true, nil
+}
+
+// writeManifest replaces the file "log" as a whole.
+func (l *Log) writeManifest() error {
+	m := manifest{ID: hex.EncodeToString(l.id[:]), First: l.first}
+	for _, s := range l.left {
+		m.Left = append(m.Left, [2]int64{s.from, s.to})
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	const fresh = manifestName + ".new"
+	if err := l.folder.remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := l.folder.create(fresh)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli)), 0)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return errors.Join(l.folder.rename(fresh, manifestName), l.folder.sync())
+}
+
+// Close ends Reads that wait and Appends that were not begun, and closes the files.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.moved)
+	}
+	l.mu.Unlock()
+	l.nudge()
+	<-l.done
+	l.mu.Lock()
+	tail := l.tail
+	l.tail = nil
+	l.mu.Unlock()
+	if tail == nil {
+		return nil
+	}
+	return errors.Join(tail.Close(), l.unlock())
+}
+
+// Name returns what errors and logs call it.
+func (l *Log) Name() string { return "the log in " + l.name }
+
+// Bounds implements [stream.Log]. Another ID is another log.
+func (l *Log) Bounds(context.Context) (stream.Bounds, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return stream.Bounds{}, ErrClosed
+	}
+	return stream.Bounds{First: l.first, End: l.end, ID: hex.EncodeToString(l.id[:])}, nil
+}
+
+// Skip leaves damaged offsets out of the log, for ever: it reads as if there were a hole from one up to
+// another.
+func (l *Log) Skip(from, to int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if from < l.first || to <= from || to > l.end {
+		return fmt.Errorf("leave out the offsets from %d to %d: the log goes from %d to %d", from, to-1, l.first, l.end-1)
+	}
+	before := l.left
+	l.left = slices.SortedFunc(slices.Values(append(slices.Clone(before), span{from, to})), func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	if err := l.writeManifest(); err != nil {
+		l.left = before
+		return fmt.Errorf("leave out offsets: %w", err)
+	}
+	return nil
+}
+
+// leftOut returns the offset behind what was left out at an offset.
+func (l *Log) leftOut(at int64) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.left {
+		if s.from <= at && at < s.to {
+			at = s.to
+		}
+	}
+	return at
+}
+
+// Retain deletes whole segments from the beginning of the log: those that were written last before
+// a time, and, if most is above 0, as many as there are more bytes than that. It keeps the offsets
+// from upTo on, and the last segment. It returns the log's beginning.
+func (l *Log) Retain(before time.Time, most, upTo int64) (first int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var bytes int64
+	for _, s := range l.segments {
+		bytes += s.size
+	}
+	n := 0
+	for ; n+1 < len(l.segments) && l.segments[n+1].base <= upTo; n++ {
+		s := l.segments[n]
+		f, err := l.folder.open(segmentName(s.base))
+		if err != nil {
+			return l.first, fmt.Errorf("retain: %w", err)
+		}
+		changed, err := f.Changed()
+		if err := errors.Join(err, f.Close()); err != nil {
+			return l.first, fmt.Errorf("retain: %w", err)
+		}
+		if !changed.Before(before) && (most <= 0 || bytes <= most) {
+			break
+		}
+		bytes -= s.size
+	}
+	if n == 0 || l.closed {
+		return l.first, nil
+	}
+	was := l.first
+	l.first = l.segments[n].base
+	if err := l.writeManifest(); err != nil { // before the files: what is missing was deleted
+		l.first = was
+		return l.first, fmt.Errorf("retain: %w", err)
+	}
+	gone := l.segments[:n]
+	l.segments = slices.Clone(l.segments[n:])
+	for _, s := range gone {
+		err = errors.Join(err, l.folder.remove(segmentName(s.base)))
+	}
+	if err := errors.Join(err, l.folder.sync()); err != nil {
+		return l.first, fmt.Errorf("retain: %w", err)
+	}
+	return l.first, nil
+}
+
+// full reports whether there was no room.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
