@@ -161,7 +161,7 @@ func TestAFailedReadingProvesNothing(t *testing.T) {
 	a.idle(active)
 	store := new(blind)
 	b := r.hand("b", func(cfg *Config) { store.Store, cfg.Store = cfg.Store, store })
-	b.look(lapsedAfter - 2) // and one at its opening
+	b.look(lapsedAfter - 1)
 	store.blind = true
 	b.look(1)
 	store.blind = false

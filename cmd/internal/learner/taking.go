@@ -2,10 +2,13 @@ package learner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 )
@@ -94,10 +97,16 @@ func (w *worker) judge(ctx context.Context, head *state.Heading) error {
 		return nil
 	}
 	m, version, err := w.l.cfg.Store.Manifest(ctx, state.Head)
-	if err != nil || version != head.Version {
+	switch {
+	case err == nil && version < head.Version:
+		return fmt.Errorf("%w: version %d of the model is damaged", follow.ErrReload, head.Version)
+	case err != nil || version != head.Version:
 		return nil // at the next turn
+	case w.setsAsideMore(m):
+		return fmt.Errorf("%w: the active learner has learnt an event that makes this program panic", follow.ErrReload)
 	}
 	w.judged = *head
+	w.coveredBy(head.Next)
 	w.status.Version, w.status.SHA256 = version, m.Model
 	w.status.SavedEnd, w.status.SavedEvents, w.status.Saved = m.Position.Next, m.Events, m.Saved
 	w.kept.trim(head.Next)
@@ -105,10 +114,32 @@ func (w *worker) judge(ctx context.Context, head *state.Heading) error {
 	return nil
 }
 
+// setsAsideMore reports whether the model has set aside an event that a saved one has not: the two
+// are no longer equal.
+func (w *worker) setsAsideMore(saved *state.Manifest) bool {
+	own := w.model.Config().SetAside
+	if len(own) == 0 {
+		return false
+	}
+	var cfg model.Config
+	if err := json.Unmarshal(saved.Config, &cfg); err != nil {
+		return false // of a later program
+	}
+	return slices.ContainsFunc(own, func(key string) bool { return !slices.Contains(cfg.SetAside, key) })
+}
+
+// coveredBy notes that the active learner has saved up to a position, for when this one follows it.
+func (w *worker) coveredBy(next int64) {
+	w.sinceCopy, w.unsavedSince = time.Time{}, time.Time{}
+	if w.unsaved = next < w.position.Next; w.unsaved {
+		w.sinceCopy, w.unsavedSince = time.Now(), time.Now()
+	}
+}
+
 // late returns follow.ErrReload if this standby does not come to where the saved model is. It
 // loads that one then. If the log does not reach so far, the follower says so.
 func (w *worker) late(now time.Time) error {
-	if w.overdue.of != w.awaits {
+	if w.overdue.of <= w.position.Next { // it came to what it waited for before
 		w.overdue = deadline{w.awaits, now.Add(overdueAfter)}
 	}
 	if now.Before(w.overdue.at) {
@@ -249,6 +280,9 @@ func (w *worker) reacquire(ctx context.Context) error {
 	if seen.Epoch >= w.lease.Epoch && seen.Writer != w.lease.Writer {
 		return fmt.Errorf("%w: the epoch is %d", state.ErrStale, seen.Epoch)
 	}
+	if seen.Holds(w.lease) {
+		return fmt.Errorf("%w: this learner is active, and what is saved is not its own", follow.ErrReload)
+	}
 	lease, err := store.Acquire(ctx, seen, w.l.writer)
 	if err != nil {
 		return err
@@ -282,7 +316,8 @@ func (w *worker) standBy() {
 		l.retakeWait = 0
 	}
 	l.retakeWait = min(max(2*l.retakeWait, retakeFrom), retakeTo)
-	w.again = time.Now().Add(l.retakeWait)
+	l.retakeAt = time.Now().Add(l.retakeWait)
+	w.again = l.retakeAt
 	w.publishStatus()
 	w.log.Info("standby: this learner follows the model", "events", w.model.Events(), "next_offset", w.position.Next, "kept", w.kept.len())
 }

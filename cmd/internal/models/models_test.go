@@ -96,7 +96,7 @@ func (r *rig) save(name string, c *state.Checkpoint) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	c.Epoch = lease.Epoch
+	c.Epoch, c.Writer = lease.Epoch, lease.Writer
 	if _, err := store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}
