@@ -102,6 +102,8 @@ After a restore the learner reads the log from that position, and the model beco
 it would have been. So the log must still be there: the command says from which offset
 on, and with Kafka until when. Take backups more often than events are deleted.
 
+A version that the log has lost (hamlet model versions marks it) is left out, pinned or not.
+
 Not in it: the events (Kafka); alerts, journal, audit and kept mail
 (NATS); configuration, users, tokens, passwords. Copy the folder of hamlet up --data while
 it is stopped: that has all of them.
@@ -128,7 +130,9 @@ type Copied struct {
 	Model     string `json:"model"`
 	Partition int    `json:"partition"` // always 0
 	Version
-	Logs []Log `json:"logs,omitempty"` // one, where the log was compared
+	Lost    []int64 `json:"lost,omitempty"`     // versions that are left out: the log has lost what they learnt
+	LostPin int64   `json:"lost_pin,omitempty"` // the one of them that is pinned
+	Logs    []Log   `json:"logs,omitempty"`     // one, where the log was compared
 }
 
 // Run takes a backup.
@@ -157,7 +161,8 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	to := folder{c.Folder}
 	line := progress.NewLine(stdio.Err)
 	defer line.Clear()
-	t := &taking{to: to, all: c.AllVersions, show: func(doing string) { line.Draw("copying " + doing) }}
+	show := func(doing string) { line.Draw("copying " + doing) }
+	t := &taking{to: to, all: c.AllVersions, lost: map[string]lost{}, show: show}
 	earlier, err := to.list()
 	if err != nil {
 		return err
@@ -184,7 +189,8 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 		failed = append(failed, fmt.Errorf("the backup is whole, delete what is not needed any more: %w", err))
 	}
 	for _, m := range x.Models {
-		copied := Copied{Model: m.Name, Version: *m.Partitions[0].newest()}
+		lost := t.lost[m.Name]
+		copied := Copied{Model: m.Name, Version: *m.Partitions[0].newest(), Lost: lost.versions, LostPin: lost.pinned}
 		if brokers != nil {
 			l, err := goesOn(ctx, *brokers, c.events(m.Name), copied.manifest.Position)
 			if err == nil {
@@ -243,6 +249,12 @@ func (c *Command) print(r *Result, w io.Writer) error {
 	for i := range r.Models {
 		m := &r.Models[i]
 		fmt.Fprintf(&b, "%s, %s\n", m.Model, m.line())
+		for _, number := range m.Lost {
+			fmt.Fprintf(&b, "  version %d is left out: the log has lost what it learnt\n", number)
+		}
+		if m.LostPin != 0 {
+			fmt.Fprintf(&b, "  version %d is pinned: after a restore of this backup answers come from the newest\n", m.LostPin)
+		}
 		for j := range m.Logs {
 			asked = true
 			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])
