@@ -336,7 +336,7 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Epoch = lease.Epoch
+		c.Epoch, c.Writer = lease.Epoch, lease.Writer
 		change(&c)
 		if _, err := b.clean.Save(t.Context(), &c); err != nil {
 			t.Fatal(err)
