@@ -205,6 +205,22 @@ func TestShow(t *testing.T) {
 	r.fails("show other", cli.StatusFailed, "redis keeps no model other")
 }
 
+// The page of a migration compares the hash that eval prints with that of a model in Redis.
+func TestThePageTellsWhereTheHashIs(t *testing.T) {
+	page, err := os.ReadFile("../../../deploy/SERVICES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := regexp.MustCompile(`# model_sha256 …\n *hamlet model (.+?) +# …`).FindSubmatch(page)
+	if told == nil {
+		t.Fatal("the page names no command behind that which prints model_sha256")
+	}
+	r := newRig(t)
+	c := checkpoint(t, made(t, 20, nil), 20)
+	r.save("one", c)
+	r.must(string(told[1]), fmt.Sprintf("sha256 +%x\n", c.ModelSHA256()))
+}
+
 // What is exported and imported is the same model at the same place in the log. Equal
 // checkpoints make equal files.
 func TestExportAndImport(t *testing.T) {
