@@ -22,8 +22,10 @@ import (
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/credentials"
+	"hamlet/cmd/internal/models"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/settings"
+	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream/embedded"
 	"hamlet/stream/kafka"
@@ -103,6 +105,8 @@ it would have been. So the log must still be there: the command says from which 
 on, and with Kafka until when. Take backups more often than events are deleted.
 
 A version that the log has lost (hamlet model versions marks it) is left out, pinned or not.
+Without --model, so is a model that hamlet 0.1.0 learnt from several partitions. The command
+then copies the others, deletes no earlier backup, and ends with status 1.
 
 Not in it: the events (Kafka); alerts, journal, audit and kept mail
 (NATS); configuration, users, tokens, passwords. Copy the folder of hamlet up --data while
@@ -185,7 +189,11 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	result := &Result{Backup: x.name, Taken: stamp(x.Taken), Versions: t.versions, Chunks: t.chunks, New: t.written, Bytes: t.bytes, Missing: missing}
 	var failed []error
-	if result.Deleted, err = to.prune(c.Keep, x.name); err != nil {
+	keep := c.Keep
+	if len(t.old) > 0 { // an earlier backup may be the last that has the model
+		keep = 0
+	}
+	if result.Deleted, err = to.prune(keep, x.name); err != nil {
 		failed = append(failed, fmt.Errorf("the backup is whole, delete what is not needed any more: %w", err))
 	}
 	for _, m := range x.Models {
@@ -203,6 +211,9 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	for _, err := range t.left {
 		failed = append(failed, fmt.Errorf("a version is not in the backup: %w", err))
+	}
+	for _, err := range t.old {
+		failed = append(failed, fmt.Errorf("a model is not in the backup, and no earlier one is deleted: %w", err))
 	}
 	line.Clear()
 	return errors.Join(append([]error{c.print(result, stdio.Out)}, failed...)...)
@@ -232,10 +243,19 @@ func (c *Command) copy(ctx context.Context, t *taking, reach settings.Redis, log
 			return nil, err
 		}
 		m, err := t.model(ctx, store, name)
-		if err := errors.Join(err, store.Close()); err != nil {
+		err = errors.Join(err, store.Close())
+		switch {
+		case errors.Is(err, state.ErrPartitions) && len(c.Model) == 0:
+			err = fmt.Errorf("%w; to back up the others alone, name each with --model; %s", err, models.OldKeys(name))
+			t.old = append(t.old, err)
+		case err != nil:
 			return nil, err
+		default:
+			x.Models = append(x.Models, m)
 		}
-		x.Models = append(x.Models, m)
+	}
+	if len(x.Models) == 0 {
+		return nil, errors.Join(t.old...)
 	}
 	return x, nil
 }

@@ -23,6 +23,7 @@ type taking struct {
 	versions int
 	left     []error         // of versions and promotions that are not whole
 	lost     map[string]lost // by model
+	old      []error         // of models that only hamlet 0.1.0 reads, which are left out
 }
 
 // A lost says which versions are left out, because the log has lost what they learnt. A restore

@@ -113,5 +113,5 @@ func TestPartitionsAreRefused(t *testing.T) {
 	r.fails("promote other --wait 1s", 1, "hamlet log merge --from default")
 	r.fails("replace --by other --wait 1s", 1, "hamlet log merge --from default")
 	r.fails("show", 1, "hamlet log merge --from default")
-	r.fails("list", 1, "hamlet log merge --from default")
+	r.fails("list default", 1, "hamlet log merge --from default")
 }
