@@ -71,7 +71,8 @@ func (importCommand) Help() string {
 
   hamlet log import news.jsonl.zst --model one      the log of a new model
   learner --model one                               learns it
-  hamlet eval --log news.jsonl.zst                  what hamlet model list has to show then
+  hamlet eval --log news.jsonl.zst                  prints its model_sha256, and
+  hamlet model show one                             prints the same once it has learnt all
 
 The records are written as they stand: keys, values, headers, times and order. So the model that
 learns them has the same model_sha256. The topic is made with one partition if it is missing.
