@@ -75,7 +75,7 @@ func ExplainLog(err error, model string) error {
 		return err
 	}
 	return fmt.Errorf("%w. If one model of hamlet 0.1.0 learnt them (there is a topic hamlet.order.%[2]s): "+
-		"hamlet order export FILE, with 0.1.0, then hamlet log import FILE --model NEW. "+
+		"hamlet order export FILE --model %[2]s, with 0.1.0, then hamlet log import FILE --model NEW. "+
 		"If each partition has a model, or none yet: hamlet log merge --from %[2]s --to NEW. "+
 		"If other programs write it: name another topic to them, and ingest --from-topic copies that",
 		err, model)
