@@ -25,10 +25,16 @@ func (e *LostError) Error() string {
 }
 
 // An OrderedError says that one model learnt a topic of several partitions, in an order that is
-// another than that of the records' times.
-type OrderedError struct{ Topic string }
+// another than that of the records' times, or that this is not known.
+type OrderedError struct {
+	Topic string
+	Order Order // Ordered or OrderUnknown
+}
 
 func (e *OrderedError) Error() string {
+	if e.Order == OrderUnknown {
+		return "it is not known whether one model has learnt all partitions of topic " + e.Topic
+	}
 	return fmt.Sprintf("one model has learnt all partitions of topic %s, in an order of its own, "+
 		"and the order of the records' times makes another model", e.Topic)
 }
@@ -39,7 +45,7 @@ func (e *OrderedError) Error() string {
 // is a prefix. What it holds in memory does not grow with the topic.
 //
 // It returns a *LostError or an *OrderedError for what makes another model than the one that was
-// learnt, unless lost is accepted.
+// learnt, or may do so, unless lost is accepted.
 func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost bool) (
 	records Records, total int64, err error) {
 	topic := stream.EventsTopic(model)
@@ -51,12 +57,12 @@ func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost b
 		return nil, 0, err
 	}
 	if !acceptLost && n > 1 {
-		ordered, err := hasOrder(ctx, brokers, model)
+		order, err := orderOf(ctx, brokers, model)
 		if err != nil {
 			return nil, 0, err
 		}
-		if ordered {
-			return nil, 0, &OrderedError{topic}
+		if order != NoOrder {
+			return nil, 0, &OrderedError{topic, order}
 		}
 	}
 	bounds := make([]stream.Bounds, n)
