@@ -53,7 +53,8 @@ func (exportCommand) Help() string {
 
 The file has a line of JSON for each record, in the order of the log, and a line before and
 behind them. It is mail: only its owner may read it. hamlet eval --log learns it again, without
-Kafka. Events that come meanwhile are not in it.
+Kafka. Events that come meanwhile are not in it. A log whose beginning retention has deleted, as
+is normal after 90 days, is refused: nobody can learn the same model from the rest.
 
 A topic of several partitions is of hamlet 0.1.0. If one model learnt them, its hamlet order
 export writes the same kind of file. If each had a model, there is hamlet log merge.`

@@ -41,8 +41,9 @@ func (e *OrderedError) Error() string {
 
 // Merge returns the records of all partitions of a model's topic up to their ends of now, by the
 // time of the records, and where that is equal by partition. Those of a partition keep their
-// order. So two merges of one topic are equal, and of a topic that has grown at its end the first
-// is a prefix. What it holds in memory does not grow with the topic.
+// order. So two merges of one topic are equal. If the topic grows meanwhile, the first merge is a
+// prefix of the second as long as no new record is older than one that was merged before. What it
+// holds in memory does not grow with the topic.
 //
 // It returns a *LostError or an *OrderedError for what makes another model than the one that was
 // learnt, or may do so, unless lost is accepted.
