@@ -138,7 +138,7 @@ func TestThePauseOutlastsAReload(t *testing.T) {
 	a.look(1)
 	a.idle(standby)
 	a.open()
-	if left := time.Until(a.w.again); left <= 0 || left > retakeFrom {
+	if left := time.Until(a.w.again); left <= 0 || left > retakeAfter {
 		t.Errorf("the next attempt is in %v", left)
 	}
 }

@@ -189,10 +189,8 @@ type Learner struct {
 	blind bool // the watch's last look failed; of its goroutine
 
 	// Of the worker's goroutine.
-	aside      []string      // keys of events that this process has set aside, because they make it panic
-	retakeWait time.Duration // the last pause after a lost lease; 0: there was none
-	retakeAt   time.Time     // no attempt to acquire before
-	heldSince  time.Time     // when the lease was acquired last
+	aside    []string  // keys of events that this process has set aside, because they make it panic
+	retakeAt time.Time // no attempt to acquire before: it has lost the lease
 
 	mu      sync.Mutex
 	status  Status

@@ -18,11 +18,12 @@ const (
 	phasePoll = 100 * time.Millisecond
 	// overdueAfter is how long a standby may need to come to the saved model. It loads that then.
 	overdueAfter = 10 * time.Second
-	// After a lost lease the next attempt waits retakeFrom, and after each further one twice as
-	// long, up to retakeTo: each change of hands has the other standbys load the model.
-	retakeFrom, retakeTo = time.Second, 10 * time.Second
-	// steadyAfter is how long a learner must have held the lease to forget the pauses before.
-	steadyAfter = time.Minute
+	// retakeAfter is how long a learner that has lost the lease leaves it to the others: each change
+	// of hands has the other standbys load the model. A longer pause would last until somebody
+	// learns again where they are away.
+	retakeAfter = 2 * time.Second
+	// askAgainAfter is how long an active learner waits for a store that does not say whether it is.
+	askAgainAfter = time.Second
 )
 
 // A lineage says who saved: under which epoch, and which writer. A fail-over of the store can
@@ -219,7 +220,6 @@ func (w *worker) activate(seen state.Lease, began time.Time) {
 	}
 	w.phase, w.followed = active, lineage{w.lease.Epoch, w.lease.Writer}
 	w.l.watch.hold(w.lease)
-	w.l.heldSince = began
 	w.l.cfg.Metrics.taken(why)
 	w.lastSave = began.Add(-w.l.cfg.SaveEvery) // soon
 	if n := w.kept.forgotten; n > 0 {
@@ -254,7 +254,7 @@ func (w *worker) later(what string, err error) error {
 // lost decides what becomes of the active learner whose lease or save was refused. If the store
 // has lost its data, or an earlier reply, it acquires the lease again. Otherwise it stands by.
 func (w *worker) lost(ctx context.Context, err error) error {
-	w.again = time.Now().Add(retakeFrom) // a store that does not answer must not keep it from learning
+	w.again = time.Now().Add(askAgainAfter) // a store that does not answer must not keep it from learning
 	switch e := w.reacquire(ctx); {
 	case e == nil:
 		return nil
@@ -312,11 +312,7 @@ func (w *worker) standBy() {
 	w.keep()
 	w.l.watch.drop()
 	l := w.l
-	if time.Since(l.heldSince) > steadyAfter {
-		l.retakeWait = 0
-	}
-	l.retakeWait = min(max(2*l.retakeWait, retakeFrom), retakeTo)
-	l.retakeAt = time.Now().Add(l.retakeWait)
+	l.retakeAt = time.Now().Add(retakeAfter)
 	w.again = l.retakeAt
 	w.publishStatus()
 	w.log.Info("standby: this learner follows the model", "events", w.model.Events(), "next_offset", w.position.Next, "kept", w.kept.len())
