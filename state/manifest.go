@@ -100,7 +100,7 @@ func (m *Manifest) UnmarshalBinary(b []byte) error {
 	version := binary.BigEndian.Uint32(b[8:])
 	if version == orderedVersion {
 		return fmt.Errorf("%w: hamlet 0.1.0 learnt it from several partitions in the order of another log. With 0.1.0, "+
-			"stop ingest, let the learner save, and write hamlet order export FILE; then hamlet log import FILE --model NAME, "+
+			"stop ingest, let the learner save, and write hamlet order export FILE --model THIS; then hamlet log import FILE --model NAME, "+
 			"and have it learnt with --model NAME", ErrPartitions)
 	}
 	if version < 1 || version > manifestVersion {

@@ -79,4 +79,5 @@ type Version struct {
 	Events   uint64
 	Position Position
 	Saved    time.Time
+	Replaced bool // another model has taken its place
 }

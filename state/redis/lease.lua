@@ -4,7 +4,7 @@
 --   read    WATCHER                      SAVED is '1' if an older program has saved since WATCHER read last
 --   acquire PREFIX ABOVE WRITER E B W    if epoch and lease are E, B, W: the next epoch, 1 beat
 --   seize   PREFIX ABOVE WRITER          the next epoch, 1 beat
---   beat    EPOCH WRITER                 if the epoch is theirs: one beat more
+--   beat    EPOCH WRITER                 if the epoch is theirs, and not free: one beat more
 --   release EPOCH WRITER                 if the epoch is theirs: no beats
 --
 -- The key lease holds "EPOCH BEATS WRITER". A lease of another epoch than that of the key epoch
@@ -71,5 +71,6 @@ elseif operation == 'seize' then
   return next(epoch, ARGV[2], ARGV[3], ARGV[4])
 end
 if whole(epoch) ~= ARGV[2] or beats >= 0 and writer ~= ARGV[3] then return {'stale', whole(epoch)} end
+if operation == 'beat' and beats == 0 then return {'stale', whole(epoch)} end -- it was released after the beat was sent
 if operation == 'beat' then return write(epoch, math.max(beats, 0) + 1, ARGV[3]) end
 return write(epoch, 0, ARGV[3])

@@ -98,7 +98,7 @@ func (s *Store) History(ctx context.Context) ([]state.Version, error) {
 	var history []state.Version
 	for i := range kept {
 		if v := &kept[i]; !v.Lost {
-			history = append(history, state.Version{Number: v.Version, Events: v.Events, Position: v.Position, Saved: v.Saved})
+			history = append(history, state.Version{Number: v.Version, Events: v.Events, Position: v.Position, Saved: v.Saved, Replaced: v.Replaced})
 		}
 	}
 	return history, nil

@@ -39,7 +39,7 @@ var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // EnsureTopic creates a topic of one partition unless it exists. 0 means the broker's default for
 // replication and for retention; a negative retention means that records are never deleted. An
-// existing topic is not changed. It retries until ctx ends.
+// existing topic is not changed, also if it has several partitions. It retries until ctx ends.
 func EnsureTopic(ctx context.Context, cfg Config, name string, replication int, retention time.Duration) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -60,22 +60,17 @@ func EnsureTopic(ctx context.Context, cfg Config, name string, replication int, 
 	client := cfg.client(name)
 	defer closeIdle(client)
 	return retry(ctx, &cfg, client, "create topic "+name, func(ctx context.Context) error {
-		ids, err := partitionsOf(ctx, &cfg, client, name)
+		_, err := partitionsOf(ctx, &cfg, client, name)
 		if unknownTopic(err) {
 			if err := createTopic(ctx, client, topic); err != nil {
 				return err
 			}
-			ids, err = partitionsOf(ctx, &cfg, client, name) // the transport has new metadata
+			_, err = partitionsOf(ctx, &cfg, client, name) // the transport has new metadata
 		}
-		switch {
-		case unknownTopic(err):
+		if unknownTopic(err) {
 			return errors.New("the topic is not yet in the cluster's metadata")
-		case err != nil:
-			return err
-		case len(ids) > 1:
-			cfg.Log.Warn("kafka: the topic has several partitions; only the first one is used", "topic", name, "partitions", len(ids))
 		}
-		return nil
+		return err
 	})
 }
 

@@ -42,6 +42,9 @@ var (
 	ErrClosed = errors.New("log closed")
 )
 
+// severalPartitions returns the error of a topic that has n partitions, and should be a log.
+func severalPartitions(n int) error { return fmt.Errorf("%w, and this has %d", ErrPartitions, n) }
+
 // permanent returns nil if the same operation may succeed later, otherwise an error
 // that says what to do. Unknown topic counts as transient, because a new topic and a
 // broker that starts get it too; [outage] decides.

@@ -51,7 +51,7 @@ type Log struct {
 }
 
 // NewLog returns the log of a topic. It does not connect. A topic of several partitions is
-// refused by Bounds, and so before it is read.
+// refused by Bounds, and so before it is read, and by Append: the error wraps ErrPartitions.
 func NewLog(cfg Config, topic string) (*Log, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -60,7 +60,7 @@ func NewLog(cfg Config, topic string) (*Log, error) {
 	if topic == "" {
 		return nil, errors.New("log: no topic given")
 	}
-	return newLog(cfg, topic, 0), nil
+	return newLog(cfg, topic, 0, false), nil
 }
 
 // NewPartition returns one partition of a topic as a log. It is there to bring several
@@ -70,13 +70,11 @@ func NewPartition(cfg Config, topic string, partition int) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLog(cfg, topic, partition)
-	l.any = true
-	return l, nil
+	return newLog(cfg, topic, partition, true), nil
 }
 
-func newLog(cfg Config, topic string, partition int) *Log {
-	l := &Log{cfg: cfg, topic: topic, partition: partition, client: cfg.client(topic)}
+func newLog(cfg Config, topic string, partition int, several bool) *Log {
+	l := &Log{cfg: cfg, topic: topic, partition: partition, any: several, client: cfg.client(topic)}
 	l.living, l.end = context.WithCancelCause(context.Background())
 	l.writer = newPartitionWriter(l)
 	return l
@@ -101,7 +99,6 @@ func (l *Log) Close() error {
 // the next one. It retries through broker restarts until ctx ends, or for Config.MaxOutage.
 // When ctx ends it returns at once. A request that is in flight then goes on, and later records
 // wait for its outcome: do not change the bytes of records.
-// A topic of several partitions gets the records in its first one.
 func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 	for i := range records {
 		if n := sizeOf(&records[i]); n > l.cfg.MaxRecordBytes {
@@ -133,7 +130,7 @@ func (l *Log) Bounds(ctx context.Context) (stream.Bounds, error) {
 		return stream.Bounds{}, l.failed(ctx, err)
 	}
 	if len(ids) > 1 && !l.any {
-		return stream.Bounds{}, fmt.Errorf("topic %s: %w: it has %d", l.topic, ErrPartitions, len(ids))
+		return stream.Bounds{}, fmt.Errorf("topic %s: %w", l.topic, severalPartitions(len(ids)))
 	}
 	first, end, err := listOffsets(ctx, l.client, l.topic, l.partition)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +80,13 @@ func TestSeveralPartitions(t *testing.T) {
 	topics.Make(t, cfg, "t", 2)
 	if _, err := newLog(t, cfg, "t").Bounds(within(t, 30*time.Second)); !errors.Is(err, kafka.ErrPartitions) {
 		t.Errorf("Bounds = %v, want ErrPartitions", err)
+	}
+	whole := newLog(t, cfg, "t")
+	for range 2 {
+		err := whole.Append(within(t, 30*time.Second), numbered(0, 3)...)
+		if !errors.Is(err, kafka.ErrPartitions) || !strings.Contains(err.Error(), "0 of 3 records acknowledged") {
+			t.Errorf("Append = %v, want ErrPartitions", err)
+		}
 	}
 	deafness.Store(true)
 	for partition := range int32(2) {

@@ -43,7 +43,8 @@ type partitionWriter struct {
 	queue []*batch // not acknowledged yet, in order; guarded by mu
 
 	// Only the sender reads and writes these.
-	maxRecords int // in a request, 1 to maxRequestRecords; halved after a too large request
+	isLog      bool // the topic may be written: it was found to be a log, or this is one partition of several
+	maxRecords int  // in a request, 1 to maxRequestRecords; halved after a too large request
 	failing    outage
 }
 
@@ -58,7 +59,7 @@ type batch struct {
 func newPartitionWriter(l *Log) *partitionWriter {
 	return &partitionWriter{
 		topic: l.topic, partition: l.partition, cfg: &l.cfg, client: l.client, living: l.living, calls: &l.appends,
-		sender: make(chan struct{}, 1), maxRecords: maxRequestRecords,
+		sender: make(chan struct{}, 1), isLog: l.any, maxRecords: maxRequestRecords,
 	}
 }
 
@@ -141,18 +142,39 @@ func (w *partitionWriter) request() error {
 	if len(records) == 0 {
 		return nil
 	}
-	res, err := w.client.Produce(w.living, &kafkago.ProduceRequest{
-		Topic: w.topic, Partition: w.partition, RequiredAcks: kafkago.RequireAll,
-		Records: kafkago.NewRecordReader(records...), Compression: compression,
-	})
+	err, final := w.checkPartitions()
 	if err == nil {
-		err = res.Error
+		var res *kafkago.ProduceResponse
+		res, err = w.client.Produce(w.living, &kafkago.ProduceRequest{
+			Topic: w.topic, Partition: w.partition, RequiredAcks: kafkago.RequireAll,
+			Records: kafkago.NewRecordReader(records...), Compression: compression,
+		})
+		if err == nil {
+			err = res.Error
+		}
 	}
-	var final error
-	if err != nil && w.living.Err() == nil {
+	if err != nil && final == nil && w.living.Err() == nil {
 		err, final = w.failing.failed(w.living, w.cfg, w.client, err, "kafka: appending again", "topic", w.topic, "partition", w.partition)
 	}
 	return w.settle(parts, len(records), err, final)
+}
+
+// checkPartitions asks before the first request whether the topic is a log. If it has several
+// partitions the error is final: whoever reads them all would take ours in another order.
+func (w *partitionWriter) checkPartitions() (err, final error) {
+	if w.isLog {
+		return nil, nil
+	}
+	ids, err := partitionsOf(w.living, w.cfg, w.client, w.topic)
+	if err != nil {
+		return err, nil
+	}
+	if len(ids) > 1 {
+		err := severalPartitions(len(ids))
+		return err, err
+	}
+	w.isLog = true
+	return nil, nil
 }
 
 // A part is the n records of a batch that travel in one request.

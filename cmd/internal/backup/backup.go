@@ -22,8 +22,10 @@ import (
 
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/credentials"
+	"hamlet/cmd/internal/models"
 	"hamlet/cmd/internal/progress"
 	"hamlet/cmd/internal/settings"
+	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream/embedded"
 	"hamlet/stream/kafka"
@@ -102,6 +104,10 @@ After a restore the learner reads the log from that position, and the model beco
 it would have been. So the log must still be there: the command says from which offset
 on, and with Kafka until when. Take backups more often than events are deleted.
 
+A version that the log has lost (hamlet model versions marks it) is left out, pinned or not.
+Without --model, so is a model that hamlet 0.1.0 learnt from several partitions. The command
+then copies the others, deletes no earlier backup, and ends with status 1.
+
 Not in it: the events (Kafka); alerts, journal, audit and kept mail
 (NATS); configuration, users, tokens, passwords. Copy the folder of hamlet up --data while
 it is stopped: that has all of them.
@@ -128,7 +134,9 @@ type Copied struct {
 	Model     string `json:"model"`
 	Partition int    `json:"partition"` // always 0
 	Version
-	Logs []Log `json:"logs,omitempty"` // one, where the log was compared
+	Lost    []int64 `json:"lost,omitempty"`     // versions that are left out: the log has lost what they learnt
+	LostPin int64   `json:"lost_pin,omitempty"` // the one of them that is pinned
+	Logs    []Log   `json:"logs,omitempty"`     // one, where the log was compared
 }
 
 // Run takes a backup.
@@ -157,7 +165,8 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	to := folder{c.Folder}
 	line := progress.NewLine(stdio.Err)
 	defer line.Clear()
-	t := &taking{to: to, all: c.AllVersions, show: func(doing string) { line.Draw("copying " + doing) }}
+	show := func(doing string) { line.Draw("copying " + doing) }
+	t := &taking{to: to, all: c.AllVersions, lost: map[string]lost{}, show: show}
 	earlier, err := to.list()
 	if err != nil {
 		return err
@@ -180,11 +189,16 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	result := &Result{Backup: x.name, Taken: stamp(x.Taken), Versions: t.versions, Chunks: t.chunks, New: t.written, Bytes: t.bytes, Missing: missing}
 	var failed []error
-	if result.Deleted, err = to.prune(c.Keep, x.name); err != nil {
+	keep := c.Keep
+	if len(t.old) > 0 { // an earlier backup may be the last that has the model
+		keep = 0
+	}
+	if result.Deleted, err = to.prune(keep, x.name); err != nil {
 		failed = append(failed, fmt.Errorf("the backup is whole, delete what is not needed any more: %w", err))
 	}
 	for _, m := range x.Models {
-		copied := Copied{Model: m.Name, Version: *m.Partitions[0].newest()}
+		lost := t.lost[m.Name]
+		copied := Copied{Model: m.Name, Version: *m.Partitions[0].newest(), Lost: lost.versions, LostPin: lost.pinned}
 		if brokers != nil {
 			l, err := goesOn(ctx, *brokers, c.events(m.Name), copied.manifest.Position)
 			if err == nil {
@@ -197,6 +211,9 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	for _, err := range t.left {
 		failed = append(failed, fmt.Errorf("a version is not in the backup: %w", err))
+	}
+	for _, err := range t.old {
+		failed = append(failed, fmt.Errorf("a model is not in the backup, and no earlier one is deleted: %w", err))
 	}
 	line.Clear()
 	return errors.Join(append([]error{c.print(result, stdio.Out)}, failed...)...)
@@ -226,10 +243,19 @@ func (c *Command) copy(ctx context.Context, t *taking, reach settings.Redis, log
 			return nil, err
 		}
 		m, err := t.model(ctx, store, name)
-		if err := errors.Join(err, store.Close()); err != nil {
+		err = errors.Join(err, store.Close())
+		switch {
+		case errors.Is(err, state.ErrPartitions) && len(c.Model) == 0:
+			err = fmt.Errorf("%w; to back up the others alone, name each with --model; %s", err, models.OldKeys(name))
+			t.old = append(t.old, err)
+		case err != nil:
 			return nil, err
+		default:
+			x.Models = append(x.Models, m)
 		}
-		x.Models = append(x.Models, m)
+	}
+	if len(x.Models) == 0 {
+		return nil, errors.Join(t.old...)
 	}
 	return x, nil
 }
@@ -243,6 +269,12 @@ func (c *Command) print(r *Result, w io.Writer) error {
 	for i := range r.Models {
 		m := &r.Models[i]
 		fmt.Fprintf(&b, "%s, %s\n", m.Model, m.line())
+		for _, number := range m.Lost {
+			fmt.Fprintf(&b, "  version %d is left out: the log has lost what it learnt\n", number)
+		}
+		if m.LostPin != 0 {
+			fmt.Fprintf(&b, "  version %d is pinned: after a restore of this backup answers come from the newest\n", m.LostPin)
+		}
 		for j := range m.Logs {
 			asked = true
 			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -412,8 +413,17 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Format, x.Taken = format+1, x.Taken.Add(time.Hour)
-	if err := f.finish(x); err != nil {
+	x.Format = format + 1
+	if err := f.finish(x); err == nil {
+		t.Error("an index that no restore reads is written")
+	}
+	b, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b)
+	name := fmt.Sprintf("%s-%x.json", x.Taken.Add(time.Hour).Format(nameTime), sum[:16])
+	if err := f.write(filepath.Join(r.dir, name), b); err != nil {
 		t.Fatal(err)
 	}
 	r.wantRefused(fmt.Sprintf("format %d, this program reads %d", format+1, format))

@@ -136,13 +136,17 @@ func (f folder) has(v *Version) bool {
 	return true
 }
 
-// finish writes an index, and so makes the chunks that it names a backup.
+// finish writes an index, and so makes the chunks that it names a backup. It reads the bytes first as
+// a restore does: an index that is refused there gets no name, and keeps no chunk from being deleted.
 func (f folder) finish(x *Index) error {
 	b, err := json.MarshalIndent(x, "", "  ")
 	if err != nil {
 		return fmt.Errorf("the index in JSON: %w", err)
 	}
 	b = append(b, '\n')
+	if _, err := readIndex(b); err != nil {
+		return err
+	}
 	sum := sha256.Sum256(b)
 	x.name = fmt.Sprintf("%s-%x.json", x.Taken.UTC().Format(nameTime), sum[:16])
 	if err := syncFolder(filepath.Join(f.path, chunkFolder)); err != nil {

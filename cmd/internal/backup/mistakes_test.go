@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +113,41 @@ func TestADamagedModelInRedis(t *testing.T) {
 		}
 	}
 	r.wantRefused("delete these keys, then run this command with --replace", "--replace")
+}
+
+// A learner that runs is seen in Redis, without Kafka too, and the help says so.
+func TestARunningLearnerIsSeenWithoutKafka(t *testing.T) {
+	r := newRig(t)
+	r.save("default", 10)
+	r.backup()
+	store := r.store("default")
+	mine, err := store.Seize(t.Context(), "web-1/4711")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := store.Beat(t.Context(), mine); err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case <-time.After(lookAgain / 3):
+			case <-ctx.Done():
+			}
+		}
+		ended <- nil
+	}()
+	_, err = r.restore("--replace")
+	stop()
+	if beats := <-ended; beats != nil || err == nil || !strings.Contains(err.Error(), "the learner web-1/4711 runs") {
+		t.Errorf("%v, %v", err, beats)
+	}
+	if help := (Restore{}).Help(); !strings.Contains(help, "a learner of the model runs, which its lease in Redis says;") {
+		t.Errorf("the help does not say it:\n%s", help)
+	}
 }
 
 // A pin that is not restored is said.

@@ -51,11 +51,13 @@ It refuses, and writes nothing, if
 
   Redis keeps the model already (--replace), or has come further in the log;
   the model is of other numerics: use the hamlet that made the backup;
-  the model is of several partitions, which hamlet 0.1.0 could have;
-  a learner runs, or the log does not go on there (both with --kafka);
+  the model is of several partitions, which hamlet 0.1.0 could have (without --model it
+  leaves that one out, restores the others, and ends with status 1);
+  a learner of the model runs, which its lease in Redis says;
+  the log does not go on where the model ends (with --kafka or --data);
   a file is damaged: hamlet verify shows which backups are whole.
 
-Without --kafka nobody compares the log now. The learner does so when it starts.
+Without either nobody compares the log now. The learner does so when it starts.
 
 With --new-log the model keeps what it has learnt, and a new log starts. What was
 labelled after the backup is lost, and answers come from the newest version: a pin is
@@ -120,7 +122,7 @@ func (c *Restore) Run(ctx context.Context, stdio cli.IO) error {
 	if err := errors.Join(err, done()); err != nil {
 		return err
 	}
-	return c.print(result, stdio.Out)
+	return errors.Join(c.print(result, stdio.Out), errors.Join(r.old...))
 }
 
 // choose returns the models of the backup that are asked for.
@@ -203,24 +205,38 @@ type restoring struct {
 	log   *slog.Logger
 	show  func(doing string)
 	kept  map[string]int // by model: the versions that Redis has
+	old   []error        // of models that only hamlet 0.1.0 reads, which are left out
 }
 
-// all looks at every model before it writes the first.
+// all looks at every model before it writes the first. Where all models are meant, it leaves out those
+// that only hamlet 0.1.0 reads.
 func (r *restoring) all(ctx context.Context, chosen []Model, result *Restored) error {
 	compared := map[string][]Log{} // by model
+	var readable []Model
 	for _, m := range chosen {
-		if err := r.check(ctx, &m, compared); err != nil {
+		err := r.check(ctx, &m, compared)
+		switch {
+		case errors.Is(err, state.ErrPartitions) && len(r.c.Model) == 0:
+			err = fmt.Errorf("model %s is not restored: %w; to restore the others alone, name each with --model", m.Name, err)
+			r.old = append(r.old, err)
+		case err != nil:
 			return fmt.Errorf("nothing is restored: model %s: %w", m.Name, err)
+		default:
+			readable = append(readable, m)
 		}
 	}
-	for i, m := range chosen {
+	if len(readable) == 0 {
+		return fmt.Errorf("nothing is restored: %w", errors.Join(r.old...))
+	}
+	for i, m := range readable {
 		store, err := r.open(&m)
 		if err != nil {
 			return err
 		}
 		restored, err := r.model(ctx, store, &m)
 		if err := errors.Join(err, store.Close()); err != nil {
-			return fmt.Errorf("restore model %s, after %d of %d models: %w; correct the cause, and run the same command with --replace", m.Name, i, len(chosen), err)
+			return fmt.Errorf("restore model %s, after %d of %d models: %w; correct the cause, and run the same command with --replace",
+				m.Name, i, len(readable), err)
 		}
 		restored.Logs = compared[m.Name]
 		result.Models = append(result.Models, restored)
@@ -241,6 +257,9 @@ func (r *restoring) check(ctx context.Context, m *Model, compared map[string][]L
 	err = nobodyActs(ctx, store)
 	if err == nil {
 		err = r.takes(ctx, store, m)
+	}
+	if errors.Is(err, state.ErrPartitions) { // Redis has it, and not the backup
+		err = fmt.Errorf("%w; %s", err, models.OldKeys(m.Name))
 	}
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err

@@ -21,7 +21,16 @@ type taking struct {
 	written  int   // chunks that the folder lacked
 	bytes    int64 // of them
 	versions int
-	left     []error // of versions and promotions that are not whole
+	left     []error         // of versions and promotions that are not whole
+	lost     map[string]lost // by model
+	old      []error         // of models that only hamlet 0.1.0 reads, which are left out
+}
+
+// A lost says which versions are left out, because the log has lost what they learnt. A restore
+// could not put them beside the others: they are further in the log than those that came later.
+type lost struct {
+	versions []int64 // ascending
+	pinned   int64   // the one of them that an operator pinned
 }
 
 // A place names a version in Redis.
@@ -75,8 +84,9 @@ func (t *taking) newest(ctx context.Context, store *redis.Store, model string) (
 	for try := 1; ; try++ {
 		p := Partition{Versions: []Version{}}
 		kept, err := store.Versions(ctx)
+		kept = t.withoutLost(model, kept)
 		if err == nil && len(kept) == 0 {
-			err = fmt.Errorf("model %s has versions, and none can be read", model)
+			err = fmt.Errorf("model %s has versions, and none can be read that the log has not lost", model)
 		}
 		if err != nil {
 			return p, err
@@ -114,6 +124,25 @@ func (t *taking) newest(ctx context.Context, store *redis.Store, model string) (
 		}
 		t.left = left
 	}
+}
+
+// withoutLost returns the versions that are not lost, and notes those of the lost that would else be
+// in the backup.
+func (t *taking) withoutLost(model string, all []redis.VersionInfo) (kept []redis.VersionInfo) {
+	var l lost
+	for i := range all {
+		switch v := &all[i]; {
+		case !v.Lost:
+			kept = append(kept, *v)
+		case v.Pinned:
+			l.versions, l.pinned = append(l.versions, v.Version), v.Version
+		case t.all:
+			l.versions = append(l.versions, v.Version)
+		}
+	}
+	slices.Sort(l.versions)
+	t.lost[model] = l
+	return kept
 }
 
 // earlier adds the newest version that is whole, where the newest of all is not.

@@ -168,7 +168,7 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 		end := goal + 300
 		ingest := start(t, "ingest", ingestFlags(model, file, "--rate", "600", "--limit", fmt.Sprint(end))...)
 		await(t, fmt.Sprintf("offset %v is reached, and a model between two rebuilds is saved", goal), func() bool {
-			if metric(addr, "hamlet_learner_next_offset") < float64(goal) {
+			if metric(addr, "hamlet_learner_next_offset") < float64(goal) || !isActive(addr) {
 				return false
 			}
 			c, err := checkpoint(t, model)
@@ -196,7 +196,7 @@ func TestKillLearnerDuringRebuilds(t *testing.T) {
 	ingest := start(t, "ingest", ingestFlags(model, file)...)
 	learner := start(t, "learner", flags...)
 	addr := learner.httpAddr()
-	await(t, "the learner has read all", func() bool { return metric(addr, "hamlet_learner_next_offset") == n })
+	await(t, "the learner has read all", func() bool { return metric(addr, "hamlet_learner_next_offset") == n && isActive(addr) })
 	last := want[len(want)-1]
 	state := 0.0
 	if last.State == stream.AlertRaised || last.State == stream.AlertSuspected {

@@ -201,6 +201,9 @@ func (p *process) says(line *regexp.Regexp) string {
 	return addr
 }
 
+// isActive reports whether a learner is active: after a kill of the one before that takes a second.
+func isActive(addr string) bool { return metric(addr, "hamlet_learner_active") == 1 }
+
 // metric returns the sum of a metric over its labels that match, or −1 if the
 // process cannot be asked.
 func metric(addr, name string, labels ...string) float64 {

@@ -82,6 +82,10 @@ func TestRightsInKafka(t *testing.T) {
 			return err
 		}
 	}
+	settings := func(cfg kafka.Config) error {
+		_, _, err := kafka.Retention(ctx, cfg, topic)
+		return err
+	}
 	ping := func(cfg kafka.Config) error { return kafka.Ping(ctx, cfg) }
 	group := "hamlet.learner." + model
 	for _, c := range []struct {
@@ -105,7 +109,8 @@ func TestRightsInKafka(t *testing.T) {
 		{"copier", "reads events", read(topic), false},
 		{"copier", "makes a topic", create, false},
 		{"learner", "reads events", read(topic), true},
-		{"learner", "reads its offsets", join(group), true},
+		{"learner", "reads offsets, as that of 0.1.0 did", join(group), false},
+		{"learner", "reads a topic's settings", settings, false},
 		{"learner", "writes dead letters", write(stream.DeadLetterTopic), true},
 		{"learner", "writes receipts", write(stream.ReceiptTopic), true},
 		{"learner", "writes predictions", write(predictions.Topic(model)), true},
@@ -123,6 +128,7 @@ func TestRightsInKafka(t *testing.T) {
 		{"operator", "connects", ping, false},
 		{"console", "writes events", write(topic), true},
 		{"console", "reads events", read(topic), true},
+		{"console", "reads a topic's settings", settings, true},
 		{"console", "makes a topic", create, false},
 		{"console", "deletes a topic", remove, false},
 		{"console", "reads dead letters", read(stream.DeadLetterTopic), false},

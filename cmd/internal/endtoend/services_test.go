@@ -137,7 +137,7 @@ func TestKillLearner(t *testing.T) {
 		addr := learner.httpAddr()
 		goal := float64((k + 1) * n / (kills + 1))
 		await(t, fmt.Sprintf("offset %v is reached and something saved", goal), func() bool {
-			if metric(addr, "hamlet_learner_next_offset") < goal {
+			if metric(addr, "hamlet_learner_next_offset") < goal || !isActive(addr) {
 				return false
 			}
 			_, err := checkpoint(t, model)
@@ -150,7 +150,7 @@ func TestKillLearner(t *testing.T) {
 	}
 	learner := start(t, "learner", learnerFlags(model)...)
 	addr := learner.httpAddr()
-	await(t, "the learner has read all", func() bool { return metric(addr, "hamlet_learner_next_offset") == n })
+	await(t, "the learner has read all", func() bool { return metric(addr, "hamlet_learner_next_offset") == n && isActive(addr) })
 	learner.stop()
 	<-ingest.done
 	if got := savedSHA256(t, model); got != want.ModelSHA256 {

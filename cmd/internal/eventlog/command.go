@@ -53,7 +53,8 @@ func (exportCommand) Help() string {
 
 The file has a line of JSON for each record, in the order of the log, and a line before and
 behind them. It is mail: only its owner may read it. hamlet eval --log learns it again, without
-Kafka. Events that come meanwhile are not in it.
+Kafka. Events that come meanwhile are not in it. A log whose beginning retention has deleted, as
+is normal after 90 days, is refused: nobody can learn the same model from the rest.
 
 A topic of several partitions is of hamlet 0.1.0. If one model learnt them, its hamlet order
 export writes the same kind of file. If each had a model, there is hamlet log merge.`
@@ -71,7 +72,8 @@ func (importCommand) Help() string {
 
   hamlet log import news.jsonl.zst --model one      the log of a new model
   learner --model one                               learns it
-  hamlet eval --log news.jsonl.zst                  what hamlet model list has to show then
+  hamlet eval --log news.jsonl.zst                  prints its model_sha256, and
+  hamlet model show one                             prints the same once it has learnt all
 
 The records are written as they stand: keys, values, headers, times and order. So the model that
 learns them has the same model_sha256. The topic is made with one partition if it is missing.
@@ -101,6 +103,7 @@ stand, by their times, and where these are equal by partition. The topic is made
 partition if it is missing. One model learns it, which is another than those were, and better.
 
 Stop ingest first. The command may be stopped or killed at any time: it goes on where it was.
+It needs the right to see the topic hamlet.order.NAME, which is there if one model learnt all.
 
 It refuses a topic from which retention has deleted the beginning, and one that a single model
 learnt: hamlet order export of 0.1.0 has that one's order, and hamlet log import makes the same
@@ -248,16 +251,22 @@ func fill(ctx context.Context, brokers kafka.Config, model string, records Recor
 func Explain(err error, model string) error {
 	const order = "with hamlet 0.1.0: hamlet order export FILE --model %s, " +
 		"then with this one: hamlet log import FILE --model NEW"
+	unseen := fmt.Sprintf("this user may not see whether there is a topic %s; ask again as one who may (Describe), "+
+		"such as the administrator of Kafka", orderTopic(model))
 	var (
 		partitions *PartitionsError
 		ordered    *OrderedError
 		lost       *LostError
 	)
 	switch {
-	case errors.As(err, &partitions) && partitions.Ordered:
+	case errors.As(err, &partitions) && partitions.Order == OrderUnknown:
+		return fmt.Errorf("%w; it is not known whether one model learnt them all: %s", err, unseen)
+	case errors.As(err, &partitions) && partitions.Order == Ordered:
 		return fmt.Errorf("%w; one model learnt them, and its log is made "+order, err, model)
 	case errors.As(err, &partitions):
 		return fmt.Errorf("%w; make one log of them: hamlet log merge --from %s --to NEW", err, model)
+	case errors.As(err, &ordered) && ordered.Order == OrderUnknown:
+		return fmt.Errorf("%w: %s", err, unseen)
 	case errors.As(err, &ordered):
 		return fmt.Errorf("%w; the same one is made "+order+
 			"; --accept-lost-beginning merges them all the same, where that refuses", err, model)

@@ -2,14 +2,21 @@ package eventlog
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/settings"
+	"hamlet/stream/kafka"
 )
 
 // run runs hamlet log.
@@ -110,5 +117,48 @@ func TestCommand(t *testing.T) {
 	}
 	if got, err := run(t, addr, "import "+file+" --model empty2"); err != nil || !strings.HasPrefix(got, "0 records") {
 		t.Errorf("an empty file: %v, %s", err, got)
+	}
+}
+
+// Kafka tells a user without the right to see hamlet.order.M that it may not, whether that topic
+// exists or not. Then it is not known what leads out, and nothing is merged.
+func TestOrderThatAUserMayNotSee(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	addr := fake.ListenAddrs()[0]
+	r := &rig{t, kafka.Config{Brokers: []string{addr}}}
+	r.topic("hamlet.events.four", 4)
+	r.publish("hamlet.events.four", 1, numbered(0, 5)...)
+	fake.ControlKey(int16(kmsg.Metadata), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		asked := request.(*kmsg.MetadataRequest)
+		if len(asked.Topics) != 1 || *asked.Topics[0].Topic != "hamlet.order.four" {
+			return nil, nil, false
+		}
+		host, port, _ := net.SplitHostPort(addr)
+		response, broker, topic := asked.ResponseKind().(*kmsg.MetadataResponse),
+			kmsg.NewMetadataResponseBroker(), kmsg.NewMetadataResponseTopic()
+		broker.Host = host
+		_, _ = fmt.Sscan(port, &broker.Port)
+		topic.Topic, topic.ErrorCode = asked.Topics[0].Topic, kerr.TopicAuthorizationFailed.Code
+		response.ControllerID = broker.NodeID
+		response.Brokers = append(response.Brokers, broker)
+		response.Topics = append(response.Topics, topic)
+		return response, nil, true
+	})
+	for _, args := range []string{"merge --from four --to new", "export x --model four"} {
+		_, err := run(t, addr, args)
+		for _, want := range []string{"it is not known whether one model", "hamlet.order.four", "Describe"} {
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "log merge") {
+				t.Errorf("%s: %v, want %q and no way out", args, err, want)
+			}
+		}
+	}
+	got, err := run(t, addr, "merge --from four --to new --accept-lost-beginning --retention -1s")
+	if err != nil || got != "5 records are in topic hamlet.events.new\n" {
+		t.Errorf("with all accepted: %v, %s", err, got)
 	}
 }

@@ -25,21 +25,28 @@ func (e *LostError) Error() string {
 }
 
 // An OrderedError says that one model learnt a topic of several partitions, in an order that is
-// another than that of the records' times.
-type OrderedError struct{ Topic string }
+// another than that of the records' times, or that this is not known.
+type OrderedError struct {
+	Topic string
+	Order Order // Ordered or OrderUnknown
+}
 
 func (e *OrderedError) Error() string {
+	if e.Order == OrderUnknown {
+		return "it is not known whether one model has learnt all partitions of topic " + e.Topic
+	}
 	return fmt.Sprintf("one model has learnt all partitions of topic %s, in an order of its own, "+
 		"and the order of the records' times makes another model", e.Topic)
 }
 
 // Merge returns the records of all partitions of a model's topic up to their ends of now, by the
 // time of the records, and where that is equal by partition. Those of a partition keep their
-// order. So two merges of one topic are equal, and of a topic that has grown at its end the first
-// is a prefix. What it holds in memory does not grow with the topic.
+// order. So two merges of one topic are equal. If the topic grows meanwhile, the first merge is a
+// prefix of the second as long as no new record is older than one that was merged before. What it
+// holds in memory does not grow with the topic.
 //
 // It returns a *LostError or an *OrderedError for what makes another model than the one that was
-// learnt, unless lost is accepted.
+// learnt, or may do so, unless lost is accepted.
 func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost bool) (
 	records Records, total int64, err error) {
 	topic := stream.EventsTopic(model)
@@ -51,12 +58,12 @@ func Merge(ctx context.Context, brokers kafka.Config, model string, acceptLost b
 		return nil, 0, err
 	}
 	if !acceptLost && n > 1 {
-		ordered, err := hasOrder(ctx, brokers, model)
+		order, err := orderOf(ctx, brokers, model)
 		if err != nil {
 			return nil, 0, err
 		}
-		if ordered {
-			return nil, 0, &OrderedError{topic}
+		if order != NoOrder {
+			return nil, 0, &OrderedError{topic, order}
 		}
 	}
 	bounds := make([]stream.Bounds, n)

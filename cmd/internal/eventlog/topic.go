@@ -46,12 +46,25 @@ func (o once) Append(ctx context.Context, records ...stream.Record) error {
 type PartitionsError struct {
 	Topic      string
 	Partitions int
-	Ordered    bool // one model learnt them, in the order of a log that 0.1.0 reads
+	Order      Order
 }
 
 func (e *PartitionsError) Error() string {
 	return fmt.Sprintf("topic %s has %d partitions, and the log of a model has one", e.Topic, e.Partitions)
 }
+
+// An Order says whether one model learnt all partitions of a topic, in an order of its own. 0.1.0
+// wrote that order to another topic, and has read it since.
+type Order uint8
+
+const (
+	NoOrder Order = iota
+	Ordered
+	OrderUnknown // this user may not see whether there is that other topic
+)
+
+// orderTopic returns the topic of the order in which a model of 0.1.0 learnt several partitions.
+func orderTopic(model string) string { return "hamlet.order." + model }
 
 // Open returns the log of a model in Kafka. Its error is a *PartitionsError, or wraps ErrNone or
 // follow.ErrNoBeginning, if there is none that can be read from its beginning.
@@ -63,8 +76,8 @@ func Open(ctx context.Context, brokers kafka.Config, model string) (*Log, error)
 	case n == 0:
 		return nil, fmt.Errorf("%w: there is no topic %s", ErrNone, topic)
 	case n > 1:
-		ordered, err := hasOrder(ctx, brokers, model)
-		return nil, errors.Join(&PartitionsError{topic, n, ordered}, err)
+		order, err := orderOf(ctx, brokers, model)
+		return nil, errors.Join(&PartitionsError{topic, n, order}, err)
 	}
 	log, err := Of(brokers, model)
 	if err != nil {
@@ -81,13 +94,18 @@ func Open(ctx context.Context, brokers kafka.Config, model string) (*Log, error)
 	return log, nil
 }
 
-// hasOrder reports whether 0.1.0 wrote in which order the model learnt several partitions.
-func hasOrder(ctx context.Context, brokers kafka.Config, model string) (bool, error) {
-	n, err := kafka.Partitions(ctx, brokers, "hamlet.order."+model)
-	if err != nil {
-		return false, fmt.Errorf("ask whether one model learnt all partitions: %w", err)
+// orderOf asks whether 0.1.0 wrote in which order the model learnt several partitions. Kafka refuses
+// to say so to a user without the right to see that topic, whether it exists or not.
+func orderOf(ctx context.Context, brokers kafka.Config, model string) (Order, error) {
+	switch n, err := kafka.Partitions(ctx, brokers, orderTopic(model)); {
+	case errors.Is(err, stream.ErrDenied):
+		return OrderUnknown, nil
+	case err != nil:
+		return OrderUnknown, fmt.Errorf("ask whether one model learnt all partitions: %w", err)
+	case n > 0:
+		return Ordered, nil
 	}
-	return n > 0, nil
+	return NoOrder, nil
 }
 
 // New says how the topic of a log is made where it is missing, as kafka.EnsureTopic has it.

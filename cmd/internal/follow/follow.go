@@ -70,8 +70,9 @@ var (
 )
 
 // A Handler takes the records of a log. One goroutine calls its methods. The contexts of Handle,
-// Idle and Close end Config.Drain after a request to stop. A handler whose Handle or Idle failed
-// is dropped without Close, so it must hold nothing but memory.
+// Idle and Close end Config.Drain after a request to stop. A handler is dropped without Close if
+// Handle or Idle failed, or another log has taken the place of the one that was read: what it holds
+// beside memory, the next one must be able to do without.
 type Handler interface {
 	// Position returns the offset to read next, or false without a state: then the log is
 	// read from offset 0. It is called first, and again after StepBack.

@@ -31,6 +31,20 @@ type keeper struct {
 	moved  chan struct{} // closed and renewed at every change
 }
 
+// A look is what a keeper has at a moment.
+type look struct {
+	next  int64
+	taken []stream.Record
+	unfit []error
+	log   []string
+}
+
+func (k *keeper) now() look {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return look{k.next, slices.Clone(k.taken), slices.Clone(k.unfit), slices.Clone(k.log)}
+}
+
 func newKeeper() *keeper { return &keeper{moved: make(chan struct{})} }
 
 // at returns a keeper that has saved a position.

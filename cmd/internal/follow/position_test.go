@@ -116,10 +116,12 @@ func TestFollowsWhenTheEndIsBackAgain(t *testing.T) {
 		k := at(20)
 		stop := k.start(t, follow.Config{Log: log})
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if err := log.Append(t.Context(), numbered(15, 10)...); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if err := stop(); err != nil || len(k.taken) != 5 || len(k.unfit) != 0 {
 			t.Errorf("Run = %v after %d records, stepped back for %v", err, len(k.taken), k.unfit)
 		}
@@ -165,6 +167,7 @@ func TestStepsBack(t *testing.T) {
 					follows := func() { ended <- k.run(ctx, t, follow.Config{Log: log}) }
 					go follows()
 					time.Sleep(3 * time.Second)
+					synctest.Wait()
 					if !running {
 						cancel()
 						if err := <-ended; err != nil {
@@ -173,17 +176,18 @@ func TestStepsBack(t *testing.T) {
 						ctx, cancel = context.WithCancel(t.Context())
 					}
 					defer func() { cancel() }()
-					if k.next != 20 {
+					if k.now().next != 20 {
 						t.Fatalf("saved up to %d, want 20", k.next)
 					}
-					k.older = c.older
+					k.change(func() { k.older = c.older })
 					c.change(t, log)
 					if !running {
 						go follows()
 					}
 					time.Sleep(time.Minute)
-					if len(k.unfit) != 1 || !errors.Is(k.unfit[0], c.because) {
-						t.Errorf("stepped back because of %v, want once, because of %v", k.unfit, c.because)
+					synctest.Wait()
+					if len(k.now().unfit) != 1 || !errors.Is(k.now().unfit[0], c.because) {
+						t.Errorf("stepped back because of %v, want once, because of %v", k.now().unfit, c.because)
 					}
 					if c.want != nil {
 						err := <-ended
@@ -197,11 +201,11 @@ func TestStepsBack(t *testing.T) {
 						t.Fatal(err)
 					}
 					bounds, _ := log.Bounds(t.Context())
-					if k.next != bounds.End || int64(len(k.taken)) != bounds.End {
-						t.Errorf("it has come to %d with %d records, want %d: %v", k.next, len(k.taken), bounds.End, k.log)
+					if k.now().next != bounds.End || int64(len(k.now().taken)) != bounds.End {
+						t.Errorf("it has come to %d with %d records, want %d: %v", k.now().next, len(k.now().taken), bounds.End, k.now().log)
 					}
 					all, _, _ := log.Read(t.Context(), 0, stream.Limit{}, 0)
-					if !slices.EqualFunc(k.taken, all, func(a, b stream.Record) bool { return a.Offset == b.Offset && sameContent(&a, &b) }) {
+					if !slices.EqualFunc(k.now().taken, all, func(a, b stream.Record) bool { return a.Offset == b.Offset && sameContent(&a, &b) }) {
 						t.Error("what was handed over is not the log")
 					}
 				})

@@ -45,7 +45,8 @@ func Since(ctx context.Context, cfg Config, t time.Time) (offset int64, err erro
 // Range calls each with the records whose offsets are in [from, end), in order, each once. It keeps
 // one read in memory. After a failure it goes on behind the last record, until ctx ends or for
 // Config.MaxOutage. An error of each ends it at once, and so does an offset that the log no longer
-// has: [stream.ErrGone]. Offsets that the log has not are passed over.
+// has: [stream.ErrGone]. Holes between offsets are passed over. The log must have come to end: one
+// that ends before it is waited for, see Some.
 func Range(ctx context.Context, cfg Config, from, end int64, each func(*stream.Record) error) error {
 	for from < end {
 		records, err := Some(ctx, cfg, from, end, batchBytes)
@@ -64,14 +65,27 @@ func Range(ctx context.Context, cfg Config, from, end int64, each func(*stream.R
 
 // Some returns records whose offsets are in [from, end), as many as one read returns of so many
 // bytes: none if there are none. It retries as Range does.
+//
+// A broker that recovers its log shows an early end for a moment. So a read that finds nothing is
+// believed only if it tells an end that is not before the wanted one: then there are holes up to
+// there. Else it is an outage. An offset beyond the log's end is one for the grace period, and then
+// [stream.ErrBeyond].
 func Some(ctx context.Context, cfg Config, from, end int64, bytes int) (records []stream.Record, err error) {
 	f, err := New(cfg)
 	if err != nil || from >= end {
 		return nil, err
 	}
 	most := stream.Limit{Records: int(min(end-from, 1<<30)), Bytes: bytes}
-	err = retry(ctx, &f.cfg, fmt.Sprintf("read offsets %d to %d", from, end), func(ctx context.Context) (err error) {
-		records, _, err = f.cfg.Log.Read(ctx, from, most, rangeWait)
+	var doubt grace
+	err = retry(ctx, &f.cfg, fmt.Sprintf("read offsets %d to %d", from, end), func(ctx context.Context) error {
+		got, now, err := f.cfg.Log.Read(ctx, from, most, rangeWait)
+		switch {
+		case err == nil && len(got) == 0 && now < end:
+			return fmt.Errorf("%w: it ends at offset %d, and should end at %d or later", stream.ErrAway, now, end)
+		case errors.Is(err, stream.ErrBeyond) && !doubt.over():
+			return fmt.Errorf("%w: %w", stream.ErrAway, err)
+		}
+		records = got
 		return err
 	})
 	if i := slices.IndexFunc(records, func(r stream.Record) bool { return r.Offset >= end }); i >= 0 {

@@ -66,6 +66,38 @@ func TestRangeOfWhatIsGone(t *testing.T) {
 	}
 }
 
+// A log whose end has moved back is waited for. It is never taken for one that was read whole.
+func TestRangeOfALogThatEndsEarly(t *testing.T) {
+	const n, cut = 100, 60
+	for _, c := range []struct {
+		from int64
+		back time.Duration // after it the log has its end again; 0: never
+		want error
+	}{
+		{cut, 5 * time.Second, nil}, {cut, 0, follow.ErrOutage},
+		{cut + 1, time.Second, nil}, {cut + 1, 0, stream.ErrBeyond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := filled(t, n)
+			log.Cut(cut)
+			if c.back > 0 {
+				time.AfterFunc(c.back, func() { _ = log.Append(t.Context(), numbered(cut, n-cut)...) })
+			}
+			cfg, next := follow.Config{Log: log, MaxOutage: 20 * time.Second}, c.from
+			err := follow.Range(t.Context(), cfg, c.from, n, func(r *stream.Record) error {
+				if r.Offset != next {
+					t.Errorf("%+v: offset %d, want %d", c, r.Offset, next)
+				}
+				next++
+				return nil
+			})
+			if !errors.Is(err, c.want) || err == nil && next != n {
+				t.Errorf("%+v: read up to %d, %v", c, next, err)
+			}
+		})
+	}
+}
+
 func hasHeader(key string) func(*stream.Record) bool {
 	return func(r *stream.Record) bool { _, ok := stream.FindHeader(r.Headers, key); return ok }
 }

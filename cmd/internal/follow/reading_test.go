@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,15 +27,18 @@ func TestIdle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				log, k, times := filled(t, 3), newKeeper(), 0
-				k.idle = func(*handler) error { times++; return nil }
+				log, k := filled(t, 3), newKeeper()
+				var times atomic.Int64
+				k.idle = func(*handler) error { times.Add(1); return nil }
 				stop := k.start(t, follow.Config{Log: log, PollInterval: 100 * time.Millisecond})
 				time.Sleep(time.Second)
+				synctest.Wait()
 				disturb(log)
-				before := times
+				before := times.Load()
 				time.Sleep(10 * time.Second)
-				if n := times - before; len(k.taken) != 3 || n < 98 || n > 101 {
-					t.Errorf("%d records, and Idle was called %d times in 10 s, want 100", len(k.taken), n)
+				synctest.Wait()
+				if n := times.Load() - before; len(k.now().taken) != 3 || n < 98 || n > 101 {
+					t.Errorf("%d records, and Idle was called %d times in 10 s, want 100", len(k.now().taken), n)
 				}
 				if err := stop(); err != nil {
 					t.Error(err)
@@ -68,17 +72,21 @@ func TestAnswered(t *testing.T) {
 		}
 		<-entered
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		age("while the handler is busy", 200*time.Millisecond)
 		close(leave)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		age("in a quiet time", 200*time.Millisecond)
 		log.Fail(stream.ErrAway)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if got := time.Since(f.Answered()); got < 50*time.Second {
 			t.Errorf("the log is away, and answered %v ago", got)
 		}
 		log.Fail(nil)
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		age("when the log is back", 200*time.Millisecond)
 		cancel()
 		if err := <-ended; err != nil {
@@ -193,8 +201,9 @@ func TestReload(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- k.run(t.Context(), t, follow.Config{Log: log, Name: "topic t"}) }()
 		time.Sleep(10 * time.Second)
-		if want := []string{"open", "open", "open", "open", "open", "open"}; !slices.Equal(k.log, want) || k.next != 20 || len(k.taken) != 20 {
-			t.Fatalf("log %v, saved position %d, %d records", k.log, k.next, len(k.taken))
+		synctest.Wait()
+		if want := []string{"open", "open", "open", "open", "open", "open"}; !slices.Equal(k.now().log, want) || k.now().next != 20 || len(k.now().taken) != 20 {
+			t.Fatalf("log %v, saved position %d, %d records", k.now().log, k.now().next, len(k.now().taken))
 		}
 		if err := log.Append(t.Context(), numbered(20, 1)...); err != nil {
 			t.Fatal(err)
@@ -216,10 +225,13 @@ func TestOutage(t *testing.T) {
 		away := func(d time.Duration) {
 			log.Fail(fmt.Errorf("%w: nobody is there", stream.ErrAway))
 			time.Sleep(d)
+			synctest.Wait()
 			log.Fail(nil)
 			time.Sleep(10 * time.Second)
+			synctest.Wait()
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		for range 5 {
 			away(50 * time.Second) // each is short enough
 		}
@@ -227,8 +239,9 @@ func TestOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if n := strings.Count(lines.String(), "the log answers again"); len(k.taken) != 21 || n != 5 {
-			t.Errorf("%d records after five outages, %d of them over", len(k.taken), n)
+		synctest.Wait()
+		if n := strings.Count(lines.String(), "the log answers again"); len(k.now().taken) != 21 || n != 5 {
+			t.Errorf("%d records after five outages, %d of them over", len(k.now().taken), n)
 		}
 		began := time.Now()
 		log.Fail(fmt.Errorf("%w: nobody is there", stream.ErrAway))
@@ -270,11 +283,13 @@ func TestWaitsForTheLog(t *testing.T) {
 		log.Fail(stream.ErrAway)
 		stop := k.start(t, follow.Config{Log: log})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if len(k.log) > 0 {
 			t.Errorf("a handler was opened: %v", k.log)
 		}
 		log.Fail(nil)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if err := stop(); err != nil || len(k.taken) != 20 {
 			t.Errorf("Run = %v, %d records", err, len(k.taken))
 		}

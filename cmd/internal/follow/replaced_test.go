@@ -34,12 +34,14 @@ func TestReplacedUnderAReader(t *testing.T) {
 					ended := make(chan error, 1)
 					go func() { ended <- k.run(t.Context(), t, follow.Config{Log: log, PollInterval: 50 * time.Millisecond}) }()
 					time.Sleep(time.Second)
-					if k.next != 100 {
-						t.Fatalf("saved up to %d", k.next)
+					synctest.Wait()
+					if k.now().next != 100 {
+						t.Fatalf("saved up to %d", k.now().next)
 					}
 					log.Replace(id, numbered(1000, more[0])...)
 					for _, n := range more[1:] {
 						time.Sleep(time.Second)
+						synctest.Wait()
 						if err := log.Append(t.Context(), numbered(1000+more[0], n)...); err != nil {
 							t.Fatal(err)
 						}
@@ -47,8 +49,8 @@ func TestReplacedUnderAReader(t *testing.T) {
 					if err := <-ended; !errors.Is(err, follow.ErrReplaced) && (name != "never as long" || !errors.Is(err, follow.ErrBehind)) {
 						t.Errorf("Run = %v, want ErrReplaced", err)
 					}
-					if k.next != 100 {
-						t.Errorf("saved up to %d, want 100: the first log", k.next)
+					if k.now().next != 100 {
+						t.Errorf("saved up to %d, want 100: the first log", k.now().next)
 					}
 				})
 			})
@@ -71,8 +73,8 @@ func TestReplacedBetweenTwoReads(t *testing.T) {
 					return nil
 				}
 				// Of both logs, before this call.
-				mixed := slices.ContainsFunc(k.taken, func(r stream.Record) bool { return len(r.Value) > 3 }) &&
-					slices.ContainsFunc(k.taken, func(r stream.Record) bool { return len(r.Value) <= 3 })
+				mixed := slices.ContainsFunc(k.now().taken, func(r stream.Record) bool { return len(r.Value) > 3 }) &&
+					slices.ContainsFunc(k.now().taken, func(r stream.Record) bool { return len(r.Value) <= 3 })
 				err := h.confirm(t.Context())
 				if err == nil {
 					confirmed++
@@ -88,8 +90,8 @@ func TestReplacedBetweenTwoReads(t *testing.T) {
 			if err := k.settle(t, follow.Config{Log: log, MaxBatch: 100}, 10*time.Second); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(k.taken); n != others || string(k.taken[0].Value) != "1000" || k.next != others || confirmed == 0 {
-				t.Errorf("%d records in the end, saved up to %d, %d times confirmed; want the other log from its beginning: %v", n, k.next, confirmed, k.log)
+			if n := len(k.now().taken); n != others || string(k.now().taken[0].Value) != "1000" || k.now().next != others || confirmed == 0 {
+				t.Errorf("%d records in the end, saved up to %d, %d times confirmed; want the other log from its beginning: %v", n, k.now().next, confirmed, k.now().log)
 			}
 		})
 	}
@@ -99,19 +101,19 @@ func TestReplacedBetweenTwoReads(t *testing.T) {
 func TestReplacedBeforeTheStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, k := filled(t, 400), newKeeper()
-		var stop func() error
+		ctx, stop := context.WithCancel(t.Context())
 		stopped := make(chan error, 1)
 		k.handle = func(_ *handler, batch []stream.Record) error {
 			switch batch[0].Offset {
 			case 0:
 				log.Replace("", numbered(1000, 900)...)
 			case 500:
-				go func() { stopped <- stop() }()
+				stop()
 				time.Sleep(time.Second)
 			}
 			return nil
 		}
-		stop = k.start(t, follow.Config{Log: log, MaxBatch: 100})
+		go func() { stopped <- k.run(ctx, t, follow.Config{Log: log, MaxBatch: 100}) }()
 		if err := <-stopped; !errors.Is(err, follow.ErrReplaced) {
 			t.Errorf("Run = %v, want ErrReplaced", err)
 		}

@@ -39,6 +39,9 @@ type CopyConfig struct {
 // ids, unless more events than its duplicate window come between. Kafka forgets the offset of
 // a group that is away for longer than offsets.retention.minutes, seven days by default. A
 // partition without one is copied from its beginning, and the log says so.
+//
+// Copy ends with follow.ErrReplaced when the topic is deleted and made again under it. Kafka
+// deletes the group's offsets with the topic, so the next Copy begins at the new beginning.
 func Copy(ctx context.Context, cfg CopyConfig) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -53,9 +56,30 @@ func Copy(ctx context.Context, cfg CopyConfig) error {
 		if err != nil {
 			return err
 		}
-		c := &copier{cfg: &cfg, partition: a.Partition, next: a.Next, known: a.Known, commit: a.Commit}
-		return follower.Run(ctx, func(context.Context) (follow.Handler, error) { return c, nil })
+		var c *copier
+		return follower.Run(ctx, func(ctx context.Context) (follow.Handler, error) {
+			if c != nil {
+				return nil, replaced(ctx, &cfg, a.Partition)
+			}
+			c = &copier{cfg: &cfg, partition: a.Partition, next: a.Next, known: a.Known, commit: a.Commit}
+			return c, nil
+		})
 	})
+}
+
+// replaced returns the error of a partition that turned out to be another log while it was read.
+// Only then does the follower open a second copier. The first one's offset means nothing there.
+func replaced(ctx context.Context, cfg *CopyConfig, partition int) error {
+	next, known, err := kafka.CommittedOffset(ctx, cfg.Kafka, cfg.Group, cfg.From, partition)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; where the consumer group %s goes on is not known: %w", follow.ErrReplaced, cfg.Group, err)
+	case known:
+		return fmt.Errorf("%w; the consumer group %s would go on at offset %d: delete its offsets, "+
+			"and a restart copies the topic from its beginning", follow.ErrReplaced, cfg.Group, next)
+	}
+	return fmt.Errorf("%w; the consumer group %s has no offset in it: a restart copies the topic from its beginning",
+		follow.ErrReplaced, cfg.Group)
 }
 
 func (cfg *CopyConfig) check() error {

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	kafkago "github.com/segmentio/kafka-go"
+
+	"hamlet/cmd/internal/follow"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/topics"
@@ -211,6 +214,87 @@ func TestCopyWarnsWhereItBeginsAnew(t *testing.T) {
 		if warned != (c.warns != "") || !strings.Contains(said.String(), c.warns) {
 			t.Errorf("run %d says %q, want %q", i+1, said.String(), c.warns)
 		}
+	}
+}
+
+// A before appends after it has called do.
+type before struct {
+	stream.Appender
+	do func()
+}
+
+func (b before) Append(ctx context.Context, records ...stream.Record) error {
+	b.do()
+	return b.Appender.Append(ctx, records...)
+}
+
+// A topic that is deleted and made again under the copy ends it, so that no record is skipped. The
+// error says how all of the new topic is copied.
+func TestCopyOfATopicMadeAgain(t *testing.T) {
+	const first, second = 20, 30
+	for name, c := range map[string]struct {
+		early bool // the topic is made again before the last offset is committed, which then is of the new one
+		want  string
+	}{
+		"between two batches": {false, "the consumer group g has no offset in it: a restart copies the topic"},
+		"during a batch":      {true, "the consumer group g would go on at offset 20: delete its offsets"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, from := feeds(t, 1)
+			write := func(n int) {
+				records := make([]stream.Record, n)
+				for i := range records {
+					records[i].Value = fmt.Appendf(nil, `{"id":"%d of %d","label":"spam","text":"x"}`, i, n)
+				}
+				if err := from[0].Append(t.Context(), records...); err != nil {
+					t.Error(err)
+				}
+			}
+			write(first)
+			client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers...), Transport: &kafkago.Transport{}}
+			defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
+			var again sync.Once
+			makeAgain := func() {
+				again.Do(func() {
+					_, err := client.DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{feed}})
+					if err != nil {
+						t.Error(err)
+					}
+					topics.Make(t, cfg, feed, 1)
+					write(second)
+				})
+			}
+			events := new(logtest.Memory)
+			to := CopyConfig{
+				Kafka: cfg, From: feed, Group: "g", Events: events, Letters: new(logtest.Memory), Source: "desk",
+				Tenants: []string{"a"}, Log: slog.New(slog.DiscardHandler),
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			copied := 0
+			to.Copied = func(_, n int) {
+				if copied += n; copied > first {
+					cancel()
+				}
+				makeAgain()
+			}
+			if c.early {
+				to.Events = before{events, makeAgain}
+			}
+			err := Copy(ctx, to)
+			if !errors.Is(err, follow.ErrReplaced) || !strings.Contains(err.Error(), c.want) || copied != first {
+				t.Fatalf("%d records are copied, then %v; want %d and %q", copied, err, first, c.want)
+			}
+			if c.early {
+				return
+			}
+			if err := copyUntil(t, to, second); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(read(t, events)); n != first+second {
+				t.Errorf("after a restart there are %d copies, want %d", n, first+second)
+			}
+		})
 	}
 }
 

@@ -186,10 +186,11 @@ type Learner struct {
 	turned  atomic.Int64 // when the worker turned last, in Unix nanoseconds
 	blocked atomic.Bool  // the worker waits on purpose: alerts cannot be published
 
+	blind bool // the watch's last look failed; of its goroutine
+
 	// Of the worker's goroutine.
-	aside      []string      // keys of events that this process has set aside, because they make it panic
-	retakeWait time.Duration // the last pause after a lost lease; 0: there was none
-	heldSince  time.Time     // when the lease was acquired last
+	aside    []string  // keys of events that this process has set aside, because they make it panic
+	retakeAt time.Time // no attempt to acquire before: it has lost the lease
 
 	mu      sync.Mutex
 	status  Status
@@ -220,7 +221,7 @@ func New(cfg Config) (*Learner, error) {
 		return nil, err
 	}
 	l := &Learner{cfg: cfg, follower: follower, answered: follower.Answered, fresh: fresh, writer: newWriter(cfg.Writer)}
-	l.watch = &watch{store: cfg.Store, writer: l.writer, mayAct: l.mayAct, beaten: cfg.Metrics.beaten, now: time.Now}
+	l.watch = &watch{store: cfg.Store, writer: l.writer, mayAct: l.mayAct, beaten: cfg.Metrics.beaten, failed: l.lookedInVain, now: time.Now}
 	l.hearing.silent.Store(cfg.Shadow != nil)
 	return l, nil
 }
@@ -284,6 +285,14 @@ func (l *Learner) mayAct() bool {
 		return false
 	}
 	return l.blocked.Load() || now.Sub(time.Unix(0, l.turned.Load())) <= stuckAfter
+}
+
+// lookedInVain logs once that a standby cannot see who is active.
+func (l *Learner) lookedInVain(err error) {
+	if err != nil && !l.blind && l.running.Err() == nil {
+		l.cfg.Log.Warn("the state does not say who is active: this standby cannot take over", "error", err)
+	}
+	l.blind = err != nil
 }
 
 // stopping reports whether Run was asked to stop.

@@ -19,8 +19,9 @@ import (
 // refuses here, so that the active learner goes on.
 func (l *Learner) open(ctx context.Context) (*worker, error) {
 	l.watch.drop() // of a worker that the follower has dropped
+	l.dropStatus()
 	log := l.cfg.Log.With("model", l.cfg.Name)
-	w := &worker{l: l, log: log, phase: standby, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
+	w := &worker{l: l, log: log, phase: standby, again: l.retakeAt, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
 	w.confirm = func(context.Context) error { return nil } // until the follower gives its own
 	if err := retry(ctx, log, "look for models of several partitions", func() error { return l.cfg.Store.Layout(ctx) }); err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (l *Learner) open(ctx context.Context) (*worker, error) {
 			return nil, err
 		}
 		// The first look is before the first record: a learner that is alone is active at once.
-		err = retry(ctx, log, "read the lease", func() error { return l.watch.look(ctx) })
+		err = retry(ctx, log, "read the lease", func() error { return l.watch.look(ctx, false) })
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +40,10 @@ func (l *Learner) open(ctx context.Context) (*worker, error) {
 			looked := w.judged
 			w.judged = *head
 			if !from.isAt(head) && *head != looked {
-				continue // saved since, or corrupt: a second look tells
+				if !from.isBefore(head) || !l.readable(ctx, head) {
+					continue // another one's, or corrupt: a second look tells
+				}
+				w.judged = state.Heading{} // saved since, and its own: it will be judged
 			}
 		}
 		w.begin(from)
@@ -60,6 +64,18 @@ func (from *origin) isAt(head *state.Heading) bool {
 	c := from.head
 	return c != nil && from.version == head.Version && c.Position.Next == head.Next &&
 		lineage{c.Epoch, c.Writer} == lineage{head.Epoch, head.Writer}
+}
+
+// isBefore reports whether what stands at the head was saved later by the lineage of the checkpoint.
+func (from *origin) isBefore(head *state.Heading) bool {
+	c := from.head
+	return c != nil && from.version <= head.Version && c.Position.Next <= head.Next && lineage{c.Epoch, c.Writer} == lineage{head.Epoch, head.Writer}
+}
+
+// readable reports whether the manifest of what stands at the head can be read.
+func (l *Learner) readable(ctx context.Context, head *state.Heading) bool {
+	_, version, err := l.cfg.Store.Manifest(ctx, state.Head)
+	return err == nil && version >= head.Version
 }
 
 // load returns the newest checkpoint, or a new model. It returns an error if this learner may

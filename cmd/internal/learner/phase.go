@@ -24,7 +24,7 @@ import "fmt"
 //	save, not mine           │         │ → loading             │ Release → loading │ see stale           │ end
 //	kept too much            │         │ if lapsed → loading   │                   │                     │
 //	beat or save stale       │         │                       │                   │ → standby, it keeps │ end
-//	store lost its data      │         │                       │ → standby         │ Acquire, save       │ the same
+//	store lost its data      │         │                       │ active            │ Acquire, save       │ the same
 //	store away               │ retry   │ learn on              │ → standby         │ learn on, no save   │ till drain
 //	log away                 │ retry   │ wait                  │                   │ wait, no beat       │ save
 //	log cut or replaced      │         │ → loading, step back  │                   │ → loading, the same │ no save

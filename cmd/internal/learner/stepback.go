@@ -68,6 +68,10 @@ func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, 
 		w.log.Error("the log has lost records that the saved model had learnt: going on from an older version",
 			"reason", why, "log_ends_at", bounds.End, "saved_next_offset", before, "lost_records", w.status.LostRecords, "version", v.Number,
 			"labels_lost_at_most", events-w.model.Events(), "given_since", v.Saved.Format(time.RFC3339))
+		if v.Replaced {
+			w.log.Error("that version was replaced by another model, whose versions the log does not have: what that was made without is learnt again; "+
+				"see hamlet model replace", "version", v.Number)
+		}
 		return nil
 	}
 	return fmt.Errorf("no kept version of the model follows from this log: restore the log or the model from a backup of one time, " +

@@ -3,6 +3,7 @@ package learner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -97,6 +98,27 @@ func TestALogThatLostItsEnd(t *testing.T) {
 	}
 	if r.head().Events != uint64(len(records[:700])+50) {
 		t.Errorf("%d events", r.head().Events)
+	}
+}
+
+// The version that the log still has was replaced by another model: that is said.
+func TestAStepBackBehindAReplacement(t *testing.T) {
+	r, records := threeVersions(t)
+	history, err := r.store.History(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(history, func(v state.Version) bool { return v.Position.Next <= 700 })
+	if err := r.store.MarkReplaced(t.Context(), history[i].Number); err != nil {
+		t.Fatal(err)
+	}
+	r.events.Replace("", records[:700]...)
+	var said safeBuffer
+	cfg := r.config()
+	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
+	r.learn(cfg, 700)
+	if want := fmt.Sprintf("see hamlet model replace\" model=default version=%d", history[i].Number); !strings.Contains(said.String(), want) {
+		t.Errorf("the log does not say %q:\n%s", want, said.String())
 	}
 }
 

@@ -2,10 +2,13 @@ package learner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/follow"
 	"hamlet/state"
 )
@@ -15,11 +18,12 @@ const (
 	phasePoll = 100 * time.Millisecond
 	// overdueAfter is how long a standby may need to come to the saved model. It loads that then.
 	overdueAfter = 10 * time.Second
-	// After a lost lease the next attempt waits retakeFrom, and after each further one twice as
-	// long, up to retakeTo: each change of hands has the other standbys load the model.
-	retakeFrom, retakeTo = time.Second, 10 * time.Second
-	// steadyAfter is how long a learner must have held the lease to forget the pauses before.
-	steadyAfter = time.Minute
+	// retakeAfter is how long a learner that has lost the lease leaves it to the others: each change
+	// of hands has the other standbys load the model. A longer pause would last until somebody
+	// learns again where they are away.
+	retakeAfter = 2 * time.Second
+	// askAgainAfter is how long an active learner waits for a store that does not say whether it is.
+	askAgainAfter = time.Second
 )
 
 // A lineage says who saved: under which epoch, and which writer. A fail-over of the store can
@@ -94,10 +98,16 @@ func (w *worker) judge(ctx context.Context, head *state.Heading) error {
 		return nil
 	}
 	m, version, err := w.l.cfg.Store.Manifest(ctx, state.Head)
-	if err != nil || version != head.Version {
+	switch {
+	case err == nil && version < head.Version:
+		return fmt.Errorf("%w: version %d of the model is damaged", follow.ErrReload, head.Version)
+	case err != nil || version != head.Version:
 		return nil // at the next turn
+	case w.setsAsideMore(m):
+		return fmt.Errorf("%w: the active learner has learnt an event that makes this program panic", follow.ErrReload)
 	}
 	w.judged = *head
+	w.coveredBy(head.Next)
 	w.status.Version, w.status.SHA256 = version, m.Model
 	w.status.SavedEnd, w.status.SavedEvents, w.status.Saved = m.Position.Next, m.Events, m.Saved
 	w.kept.trim(head.Next)
@@ -105,10 +115,32 @@ func (w *worker) judge(ctx context.Context, head *state.Heading) error {
 	return nil
 }
 
+// setsAsideMore reports whether the model has set aside an event that a saved one has not: the two
+// are no longer equal.
+func (w *worker) setsAsideMore(saved *state.Manifest) bool {
+	own := w.model.Config().SetAside
+	if len(own) == 0 {
+		return false
+	}
+	var cfg model.Config
+	if err := json.Unmarshal(saved.Config, &cfg); err != nil {
+		return false // of a later program
+	}
+	return slices.ContainsFunc(own, func(key string) bool { return !slices.Contains(cfg.SetAside, key) })
+}
+
+// coveredBy notes that the active learner has saved up to a position, for when this one follows it.
+func (w *worker) coveredBy(next int64) {
+	w.sinceCopy, w.unsavedSince = time.Time{}, time.Time{}
+	if w.unsaved = next < w.position.Next; w.unsaved {
+		w.sinceCopy, w.unsavedSince = time.Now(), time.Now()
+	}
+}
+
 // late returns follow.ErrReload if this standby does not come to where the saved model is. It
 // loads that one then. If the log does not reach so far, the follower says so.
 func (w *worker) late(now time.Time) error {
-	if w.overdue.of != w.awaits {
+	if w.overdue.of <= w.position.Next { // it came to what it waited for before
 		w.overdue = deadline{w.awaits, now.Add(overdueAfter)}
 	}
 	if now.Before(w.overdue.at) {
@@ -188,7 +220,6 @@ func (w *worker) activate(seen state.Lease, began time.Time) {
 	}
 	w.phase, w.followed = active, lineage{w.lease.Epoch, w.lease.Writer}
 	w.l.watch.hold(w.lease)
-	w.l.heldSince = began
 	w.l.cfg.Metrics.taken(why)
 	w.lastSave = began.Add(-w.l.cfg.SaveEvery) // soon
 	if n := w.kept.forgotten; n > 0 {
@@ -223,7 +254,7 @@ func (w *worker) later(what string, err error) error {
 // lost decides what becomes of the active learner whose lease or save was refused. If the store
 // has lost its data, or an earlier reply, it acquires the lease again. Otherwise it stands by.
 func (w *worker) lost(ctx context.Context, err error) error {
-	w.again = time.Now().Add(retakeFrom) // a store that does not answer must not keep it from learning
+	w.again = time.Now().Add(askAgainAfter) // a store that does not answer must not keep it from learning
 	switch e := w.reacquire(ctx); {
 	case e == nil:
 		return nil
@@ -248,6 +279,9 @@ func (w *worker) reacquire(ctx context.Context) error {
 	}
 	if seen.Epoch >= w.lease.Epoch && seen.Writer != w.lease.Writer {
 		return fmt.Errorf("%w: the epoch is %d", state.ErrStale, seen.Epoch)
+	}
+	if seen.Holds(w.lease) {
+		return fmt.Errorf("%w: this learner is active, and what is saved is not its own", follow.ErrReload)
 	}
 	lease, err := store.Acquire(ctx, seen, w.l.writer)
 	if err != nil {
@@ -278,11 +312,8 @@ func (w *worker) standBy() {
 	w.keep()
 	w.l.watch.drop()
 	l := w.l
-	if time.Since(l.heldSince) > steadyAfter {
-		l.retakeWait = 0
-	}
-	l.retakeWait = min(max(2*l.retakeWait, retakeFrom), retakeTo)
-	w.again = time.Now().Add(l.retakeWait)
+	l.retakeAt = time.Now().Add(retakeAfter)
+	w.again = l.retakeAt
 	w.publishStatus()
 	w.log.Info("standby: this learner follows the model", "events", w.model.Events(), "next_offset", w.position.Next, "kept", w.kept.len())
 }

@@ -23,8 +23,8 @@ const (
 	logSilent = time.Second
 	// stuckAfter is how long the worker may not turn before the learner beats no more.
 	stuckAfter = 10 * time.Second
-	// watchTimeout bounds one look at the store. It is less than a standby's patience, so that
-	// an active learner whose connection is dead soon tries another one.
+	// watchTimeout bounds one question to the store. It is less than a standby's patience, so
+	// that an active learner whose connection is dead soon tries another one.
 	watchTimeout = time.Second
 )
 
@@ -44,6 +44,7 @@ type watch struct {
 	writer string           // this learner's word
 	mayAct func() bool      // the log answers and the worker turns
 	beaten func(time.Time)  // after a beat; for metrics
+	failed func(error)      // after a look; nil: it did not fail
 	now    func() time.Time // time.Now, but in tests
 
 	mu    sync.Mutex
@@ -69,19 +70,19 @@ func (w *watch) run(ctx context.Context) {
 
 // step beats, if this learner is active, or looks.
 func (w *watch) step(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
-	defer cancel()
 	w.mu.Lock()
 	held := w.held
 	w.mu.Unlock()
 	if held == nil {
-		w.look(ctx)
+		w.failed(w.look(ctx, true))
 	} else if w.mayAct() {
 		w.beat(ctx, *held)
 	}
 }
 
 func (w *watch) beat(ctx context.Context, mine state.Lease) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
 	began := w.now()
 	l, err := w.store.Beat(ctx, mine)
 	if err == nil {
@@ -100,23 +101,27 @@ func (w *watch) beat(ctx context.Context, mine state.Lease) {
 	}
 }
 
-// look reads the lease and the head. It returns an error if one of them could not be read.
-func (w *watch) look(ctx context.Context) error {
-	l, err := w.store.Lease(ctx)
+// look reads the lease and the head. It returns an error if one of them could not be read. counts: the
+// last reading is some time ago, so an equal one says something.
+func (w *watch) look(ctx context.Context, counts bool) error {
+	var l state.Lease
 	var head *state.Heading
+	err := inTime(ctx, func(ctx context.Context) (err error) { l, err = w.store.Lease(ctx); return err })
 	if err == nil {
-		head, err = heading(ctx, w.store)
+		err = inTime(ctx, func(ctx context.Context) (err error) { head, err = heading(ctx, w.store); return err })
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
+	switch same := w.equal > 0 && l.Same(w.seen.lease); {
 	case err != nil:
 		w.equal = 0
 		return err
-	case w.equal > 0 && l.Same(w.seen.lease):
+	case same && counts:
 		w.equal++
-	default:
+	case !same && counts:
 		w.equal = 1
+	case !same:
+		w.equal = 0
 	}
 	needed := lapsedAfter
 	if l.Beats == state.Unbeaten {
@@ -124,6 +129,12 @@ func (w *watch) look(ctx context.Context) error {
 	}
 	w.seen = sight{lease: l, lapsed: l.Free() || l.Writer == w.writer || w.equal >= needed, head: head, at: w.now()}
 	return nil
+}
+
+func inTime(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	return ask(ctx)
 }
 
 // heading returns what stands at the head; nil if nothing does, or the pointer is damaged: the

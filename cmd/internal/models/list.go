@@ -26,7 +26,8 @@ func (list) Help() string {
 
 A line is the newest version of a model. The age is that of its saving; a learner
 saves every few seconds while there are events. To find all models it looks at every
-key of the database, and needs the right to SCAN (deploy/redis/users.acl).`
+key of the database, and needs the right to SCAN (deploy/redis/users.acl). A model that
+hamlet 0.1.0 learnt from several partitions has a line without numbers, and its reason below.`
 }
 
 // A listed is one model: an element of what --json prints.
@@ -36,6 +37,7 @@ type listed struct {
 	Bytes      int64           `json:"bytes"`
 	Partitions []listedVersion `json:"partitions"`        // one, or none before the first save
 	Answers    *Answers        `json:"answers,omitempty"` // another model that answers in its place
+	Error      string          `json:"error,omitempty"`   // of a model of several partitions: nothing else is known
 }
 
 // A listedVersion is the newest version.
@@ -64,6 +66,12 @@ func (c *list) run(ctx context.Context, s *Session) error {
 	all := []listed{}
 	for _, name := range names {
 		l, err := s.list(ctx, name)
+		if errors.Is(err, state.ErrPartitions) {
+			err = fmt.Errorf("%w; %s", err, OldKeys(name))
+			if len(c.Models) == 0 { // the others can be listed
+				l.Error, err = err.Error(), nil
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -119,6 +127,9 @@ func (s *Session) printList(all []listed, now time.Time) error {
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "model\tversion\tevents\tage\tsize\tnumerics\tkept\tpinned")
 	for _, l := range all {
+		if l.Error != "" {
+			fmt.Fprintf(table, "%s\t–\t–\t–\t–\t–\t–\t–\n", l.Model)
+		}
 		for _, p := range l.Partitions {
 			pinned := "–"
 			if p.Pinned != 0 {
@@ -132,6 +143,9 @@ func (s *Session) printList(all []listed, now time.Time) error {
 		return written(err)
 	}
 	for _, l := range all {
+		if l.Error != "" {
+			fmt.Fprintf(&b, "Model %s is not read: %s\n", l.Model, l.Error)
+		}
 		if a := l.Answers; a != nil {
 			fmt.Fprintf(&b, "Answers of %s come from model %s since %s.\n", l.Model, a.Model, stamp(a.Since))
 		}

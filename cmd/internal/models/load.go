@@ -97,6 +97,13 @@ func none(name string) error {
 	return fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
 }
 
+// OldKeys says how Redis is rid of a model of hamlet 0.1.0 that this release does not read. Who
+// answers in its place stays: services that have its name still ask for that.
+func OldKeys(model string) string {
+	return fmt.Sprintf("once another model has learnt its log, delete its keys: "+
+		"redis-cli --scan --pattern 'hamlet:{%s}:*' | grep -v ':promotion$' | xargs redis-cli del", model)
+}
+
 // newest returns the newest version itself, and none before it. While it reads, newer ones
 // may push it out: then it begins again with the newest of that time.
 func newest(ctx context.Context, store *redis.Store) (int64, *state.Checkpoint, error) {

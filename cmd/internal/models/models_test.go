@@ -96,7 +96,7 @@ func (r *rig) save(name string, c *state.Checkpoint) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	c.Epoch = lease.Epoch
+	c.Epoch, c.Writer = lease.Epoch, lease.Writer
 	if _, err := store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}
@@ -203,6 +203,44 @@ func TestShow(t *testing.T) {
 	r.fails("show default@9", cli.StatusFailed, "no checkpoint")
 	r.fails("show default@0", cli.StatusUsage, "numbered from 1")
 	r.fails("show other", cli.StatusFailed, "redis keeps no model other")
+}
+
+// A model that hamlet 0.1.0 learnt from several partitions does not hide the others.
+func TestListWithAModelOfPartitions(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"alpha", "each", "news", "spam"} {
+		r.save(name, checkpoint(t, made(t, 20, nil), 20))
+	}
+	manifest := []byte(r.server.HGet("hamlet:{news}:0:version:1", "manifest"))
+	manifest[11] = 3 // the version that 0.1.0 wrote
+	r.server.HSet("hamlet:{news}:0:version:1", "manifest", string(manifest))
+	if _, err := r.server.SAdd("hamlet:{each}:0:partitions", "1"); err != nil {
+		t.Fatal(err)
+	}
+	r.must("list", `(?m)^alpha +1 +20 .*\neach +– +– .*\nnews +– +– .*\nspam +1 +20 `,
+		`Model each is not read: .*hamlet log merge --from each.*'hamlet:\{each\}:\*'`,
+		`Model news is not read: .*hamlet order export.*'hamlet:\{news\}:\*'`)
+	all := r.object("list")["models"].([]any)
+	if news := all[2].(map[string]any); len(all) != 4 || len(news["partitions"].([]any)) != 0 || news["error"] == nil {
+		t.Errorf("in JSON: %v", all)
+	}
+	r.fails("list spam news", cli.StatusFailed, "'hamlet:{news}:*'")
+}
+
+// The page of a migration compares the hash that eval prints with that of a model in Redis.
+func TestThePageTellsWhereTheHashIs(t *testing.T) {
+	page, err := os.ReadFile("../../../deploy/SERVICES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := regexp.MustCompile(`# model_sha256 …\n *hamlet model (.+?) +# …`).FindSubmatch(page)
+	if told == nil {
+		t.Fatal("the page names no command behind that which prints model_sha256")
+	}
+	r := newRig(t)
+	c := checkpoint(t, made(t, 20, nil), 20)
+	r.save("one", c)
+	r.must(string(told[1]), fmt.Sprintf("sha256 +%x\n", c.ModelSHA256()))
 }
 
 // What is exported and imported is the same model at the same place in the log. Equal

@@ -42,6 +42,7 @@ type shown struct {
 	Partition int             `json:"partition"`         // always 0
 	Version   int64           `json:"version,omitempty"` // in Redis
 	Kept      []int64         `json:"kept,omitempty"`    // versions in Redis, newest first
+	Lost      []int64         `json:"lost,omitempty"`    // versions in Redis beside them: the log has lost what they learnt
 	Served    int64           `json:"served,omitempty"`  // the version that answers
 	Pinned    int64           `json:"pinned,omitempty"`
 	Answers   *Answers        `json:"answers,omitempty"` // another model that answers in its place
@@ -156,7 +157,11 @@ func (s *Session) describeVersions(ctx context.Context, name string, one *shown)
 		return err
 	}
 	for _, v := range versions {
-		one.Kept = append(one.Kept, v.Version)
+		if v.Lost {
+			one.Lost = append(one.Lost, v.Version)
+		} else {
+			one.Kept = append(one.Kept, v.Version)
+		}
 		if v.Served {
 			one.Served = v.Version
 		}
@@ -185,6 +190,9 @@ func (s *Session) printShown(one *shown, now time.Time) error {
 			line("promoted", "model %s, which answers in its place since %s", a.Model, stamp(a.Since))
 		}
 		line("kept", "%s", join(one.Kept))
+		if len(one.Lost) > 0 {
+			line("lost", "%s, which learnt what the log has lost", join(one.Lost))
+		}
 	}
 	line("saved", "%s, %s ago", stamp(one.Saved), age(one.Saved, now))
 	spam := 0.0

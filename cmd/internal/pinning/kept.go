@@ -21,7 +21,7 @@ type Kept struct {
 	History
 }
 
-// A History lists the versions, newest first; there is at least one.
+// A History lists the versions, newest first, and behind them the lost ones; there is at least one.
 type History struct {
 	Partition int       `json:"partition"`          // always 0
 	Head      int64     `json:"head"`               // 0: it cannot be read
@@ -43,6 +43,7 @@ type Version struct {
 	Served   bool      `json:"served"`
 	Pinned   bool      `json:"pinned"`
 	Replaced bool      `json:"replaced,omitempty"` // by another model
+	Lost     bool      `json:"lost,omitempty"`     // the log has lost what it learnt
 }
 
 // A NoneError says that Redis keeps no version of a model.
@@ -75,7 +76,7 @@ func Read(ctx context.Context, store *redis.Store, model string) (Kept, error) {
 	for _, v := range list {
 		k.Versions = append(k.Versions, Version{
 			Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Position.Next, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
-			Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced,
+			Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced, Lost: v.Lost,
 		})
 		if v.Head {
 			k.Head = v.Version
@@ -103,7 +104,11 @@ func (h *History) Find(number int64) *Version {
 func (h *History) numbers() string {
 	var all []string
 	for _, v := range h.Versions {
-		all = append(all, strconv.FormatInt(v.Version, 10))
+		number := strconv.FormatInt(v.Version, 10)
+		if v.Lost {
+			number += " (lost)"
+		}
+		all = append(all, number)
 	}
 	return strings.Join(all, ", ")
 }

@@ -53,7 +53,8 @@ func (versions) Help() string {
 A learner saves a version every few seconds, and Redis keeps the last three and the
 first of each of thirty days (--keep-versions and --keep-daily of the learner). The
 head is the newest. Scorers answer from the one that is served: the head, unless
-one is pinned.`
+one is pinned. The log no longer has what a lost one learnt: it can be pinned, and a
+rollback passes over it.`
 }
 
 type pin struct {
@@ -82,7 +83,8 @@ func (rollback) Help() string {
 
 Pins the version before the one that is served; repeat it to go back further. Learning
 goes on, and answers come from the pinned version until hamlet model unpin. Versions
-are often seconds apart: hamlet model versions shows them, and those of earlier days.`
+are often seconds apart: hamlet model versions shows them, and those of earlier days.
+It passes over versions that are lost.`
 }
 
 type unpin struct{}

@@ -23,16 +23,18 @@ func (k Kept) Pin(number int64) (Plan, error) {
 	return Plan{k.Find(k.Served), to, number}, nil
 }
 
-// Rollback plans to pin the version before the one that is served.
+// Rollback plans to pin the version before the one that is served. It passes over lost ones: they
+// have learnt records that the log no longer has. Versions lists them last, so the next element of it
+// may be one.
 func (k Kept) Rollback() (Plan, error) {
-	at := slices.IndexFunc(k.Versions, func(v Version) bool { return v.Served })
-	if at < 0 {
+	if k.Find(k.Served) == nil {
 		return Plan{}, fmt.Errorf("the version that is served cannot be read: pin one of %s", k.numbers())
 	}
-	if at+1 == len(k.Versions) {
+	at := slices.IndexFunc(k.Versions, func(v Version) bool { return !v.Lost && v.Version < k.Served })
+	if at < 0 {
 		return Plan{}, fmt.Errorf("no version before the served one, %d, is kept: kept are %s", k.Served, k.numbers())
 	}
-	return k.Pin(k.Versions[at+1].Version)
+	return k.Pin(k.Versions[at].Version)
 }
 
 // Unpin plans to answer from the newest version again. To is the newest of now.

@@ -69,6 +69,40 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// After a step back, versions marks those that the log has lost, and a rollback passes over them. They
+// can be pinned by their number, and the way back from one is to a version that the log has.
+func TestLostVersions(t *testing.T) {
+	r := newRig(t)
+	for i := range 4 {
+		r.save(10 * i)
+	}
+	if err := r.store.StepBack(t.Context(), state.Lease{Epoch: r.epoch, Writer: "w"}, 2); err != nil {
+		t.Fatal(err)
+	}
+	r.next = 2
+	r.save(40) // version 5
+	r.must("versions", "  lost\n", "  head, served\n")
+	k, err := pinning.Read(t.Context(), r.store, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range k.Versions {
+		if want := v.Version == 3 || v.Version == 4; v.Lost != want {
+			t.Errorf("version %d: lost is %v", v.Version, v.Lost)
+		}
+	}
+	r.must("versions --json", `"pinned":false,"lost":true}`)
+	r.must("rollback", "answers come from version 2")
+	r.must("rollback", "answers come from version 1")
+	r.fails("rollback", 1, "no version before the served one, 1, is kept: kept are 5, 2, 1, 3 (lost), 4 (lost)")
+	r.served(1, 1)
+	r.must("pin 4", "answers come from version 4")
+	r.must("versions", "  served, pinned, lost\n")
+	r.must("show", "5, 2, 1\n", "3, 4, which learnt what the log has lost\n")
+	r.must("rollback", "answers come from version 2")
+	r.must("unpin", "answers come from version 5")
+}
+
 // A model for each partition is refused, and the error leads out.
 func TestPartitionsAreRefused(t *testing.T) {
 	r := newRig(t)
@@ -79,5 +113,5 @@ func TestPartitionsAreRefused(t *testing.T) {
 	r.fails("promote other --wait 1s", 1, "hamlet log merge --from default")
 	r.fails("replace --by other --wait 1s", 1, "hamlet log merge --from default")
 	r.fails("show", 1, "hamlet log merge --from default")
-	r.fails("list", 1, "hamlet log merge --from default")
+	r.fails("list default", 1, "hamlet log merge --from default")
 }

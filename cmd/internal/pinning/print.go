@@ -40,7 +40,7 @@ func (v Version) Marks() string {
 	for _, m := range []struct {
 		is   bool
 		name string
-	}{{v.Head, "head"}, {v.Served, "served"}, {v.Pinned, "pinned"}, {v.Replaced, "replaced"}} {
+	}{{v.Head, "head"}, {v.Served, "served"}, {v.Pinned, "pinned"}, {v.Replaced, "replaced"}, {v.Lost, "lost"}} {
 		if m.is {
 			marks = append(marks, m.name)
 		}

@@ -60,6 +60,9 @@ no promotions, and answers as before.
 the interval of the difference is above zero and the candidate is calibrated. That interval
 holds at every moment of looking, so it may look as often as it likes.
 
+A model that hamlet 0.1.0 learnt from several partitions is read by no scorer any more. In
+its place any candidate may answer: there is nothing to compare, and no way back.
+
 pin, rollback and unpin act on the model that they name, whichever answers. hamlet model
 replace is for another thing: it copies the state of a model of the same configuration.`
 }
@@ -77,6 +80,7 @@ type promotion struct {
 	patience         time.Duration
 	lostBeginning    bool
 	since            time.Time // predictions before are left out; zero: none
+	noWayBack        bool      // no scorer of this release reads the model; plan writes it
 	log              *slog.Logger
 	every            time.Duration // compareEvery, except in tests
 }
@@ -229,6 +233,10 @@ func (p *promotion) result(before string, made state.Promotion) error {
 	}
 	if made.Model == p.model {
 		return p.say("Model %s answers by itself again, once its scorers hold it.\n", p.model)
+	}
+	if p.noWayBack {
+		return p.say("Answers of %s come from model %[2]s, once its scorers hold it. Only hamlet 0.1.0 reads %[1]s itself: "+
+			"start all services with --model %[2]s.\n", p.model, made.Model)
 	}
 	return p.say("Answers of %s come from model %s, once its scorers hold it. Both learners go on.\nBack: hamlet model promote --back%s\n", p.model, made.Model, of)
 }

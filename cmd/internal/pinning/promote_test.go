@@ -336,7 +336,7 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Epoch = lease.Epoch
+		c.Epoch, c.Writer = lease.Epoch, lease.Writer
 		change(&c)
 		if _, err := b.clean.Save(t.Context(), &c); err != nil {
 			t.Fatal(err)
@@ -412,7 +412,7 @@ func TestPromoteWhenBetter(t *testing.T) {
 	var out bytes.Buffer
 	p := &promotion{model: "default", candidate: "clean", store: b.old, by: b.clean, stdout: &out, every: 5 * time.Millisecond, log: slog.New(slog.DiscardHandler),
 		kafka: func() (kafka.Config, error) { return b.kafka, nil }}
-	err := p.untilBetter(t.Context(), "default", 200*time.Millisecond)
+	err := p.untilBetter(t.Context(), "default", 2*time.Second)
 	if cli.Status(err) != cli.StatusFailed || !strings.Contains(err.Error(), "was not shown to be better than default, after 10 common events") {
 		t.Errorf("too few events: %v\n%s", err, out.String())
 	}

@@ -14,7 +14,9 @@ import (
 	"hamlet/state"
 )
 
-// An atHead is the newest version of both models, without its bytes.
+// An atHead is the newest version of both models, without its bytes. old is nil where hamlet 0.1.0
+// saved it from a log of several partitions: no scorer of this release reads it, and no model of
+// this release has learnt its log. So there is nothing to wait for and nothing to compare.
 type atHead struct{ old, by *state.Manifest }
 
 // check returns an error if the candidate may not answer in the place of the model, however
@@ -23,6 +25,10 @@ func (p *promotion) check(ctx context.Context) (numerics string, err error) {
 	h, err := p.heads(ctx)
 	if err != nil {
 		return "", err
+	}
+	if h.old == nil {
+		return "", fmt.Errorf("--promote-when better compares predictions of one log, and hamlet 0.1.0 has learnt %s from several "+
+			"partitions: promote %s without it", p.model, p.candidate)
 	}
 	if h.by.Position.Next < h.old.Position.Next {
 		h.old, h.by = h.by, h.old // records between them are read from the earlier on
@@ -43,18 +49,30 @@ func (p *promotion) check(ctx context.Context) (numerics string, err error) {
 func (p *promotion) heads(ctx context.Context) (h atHead, err error) {
 	ctx, cancel := context.WithTimeout(ctx, max(p.patience, time.Second))
 	defer cancel()
-	if err := errors.Join(p.store.Layout(ctx), p.by.Layout(ctx)); err != nil {
+	if err := p.by.Layout(ctx); err != nil {
 		return h, err
 	}
-	if h.by, _, err = p.by.Manifest(ctx, state.Head); errors.Is(err, state.ErrNone) {
-		return h, fmt.Errorf("redis keeps no version of model %s: its learner has saved none yet, or the name is another one; learner --model %[1]s --events-of %s --shadow makes one", p.candidate, p.model)
-	} else if err != nil {
-		return h, err
+	unread := p.store.Layout(ctx)
+	if unread == nil {
+		h.old, _, unread = p.store.Manifest(ctx, state.Head)
 	}
-	if h.old, _, err = p.store.Manifest(ctx, state.Head); errors.Is(err, state.ErrNone) {
+	h.by, _, err = p.by.Manifest(ctx, state.Head)
+	none := errors.Is(err, state.ErrNone)
+	switch {
+	case none && errors.Is(unread, state.ErrPartitions):
+		return h, fmt.Errorf("redis keeps no version of model %s, which is to answer: %w", p.candidate, unread)
+	case none:
+		return h, fmt.Errorf("redis keeps no version of model %s: its learner has saved none yet, or the name is another one; "+
+			"learner --model %[1]s --events-of %s --shadow makes one", p.candidate, p.model)
+	case err != nil:
+		return h, err
+	case errors.Is(unread, state.ErrNone):
 		return h, fmt.Errorf("redis keeps no version of model %s: there is nothing to answer in the place of", p.model)
+	case errors.Is(unread, state.ErrPartitions):
+		h.old = nil
+		return h, nil
 	}
-	return h, err
+	return h, unread
 }
 
 // plan waits until the candidate has learnt as far as the model had when it was asked, checks
@@ -72,13 +90,19 @@ func (p *promotion) plan(ctx context.Context) (numerics string, err error) {
 	if err := p.say("answers    %s\n", who); err != nil {
 		return "", err
 	}
-	if err := p.await(ctx, &h); err != nil {
-		return "", err
+	p.noWayBack = h.old == nil
+	if h.old != nil {
+		if err := p.await(ctx, &h); err != nil {
+			return "", err
+		}
 	}
 	log := "not compared"
-	if p.candidate == p.model {
+	switch {
+	case h.old == nil:
+		log = "not compared: of " + p.model + " this release reads nothing"
+	case p.candidate == p.model:
 		log = "its own"
-	} else if !p.lostBeginning {
+	case !p.lostBeginning:
 		if err := p.oneLog(ctx, &h); err != nil {
 			return "", err
 		}
@@ -151,6 +175,9 @@ func (p *promotion) describe(h *atHead, c *state.Checkpoint, log string) error {
 		c.Position.Next, log, time.Since(c.Saved).Round(time.Second))
 	if err != nil {
 		return err
+	}
+	if h.old == nil {
+		return p.say("numerics   %s\n", c.Numerics)
 	}
 	if c.Position.Next < h.old.Position.Next {
 		if err := p.say("pinned     an earlier version of %s, %d, which answers\n", p.candidate, c.Position.Next); err != nil {

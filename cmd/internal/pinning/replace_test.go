@@ -366,7 +366,7 @@ func TestReplaceRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other.Epoch = lease.Epoch
+		other.Epoch, other.Writer = lease.Epoch, lease.Writer
 		other.Position = position
 		if _, err := store.Save(t.Context(), &other); err != nil {
 			t.Fatal(err)
@@ -390,7 +390,7 @@ func TestReplaceRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same.Epoch = lease.Epoch
+		same.Epoch, same.Writer = lease.Epoch, lease.Writer
 		if _, err := twin.Save(t.Context(), &same); err != nil {
 			t.Fatal(err)
 		}

@@ -214,7 +214,7 @@ func (c *Command) label(ctx context.Context, kept *nats.KeptReader, stdout, stde
 		err = Teach(sending, to, &m, label, c.Source)
 		cancel()
 		if err != nil {
-			return err
+			return settings.ExplainLog(err, c.Model)
 		}
 		if c.JSON {
 			err = json.NewEncoder(stdout).Encode(map[string]string{"id": id, "label": label.String(), "source": c.Source})

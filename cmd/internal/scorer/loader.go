@@ -31,15 +31,16 @@ const askTimeout = 5 * time.Second
 // The standing changes with what the store says at a poll:
 //
 //	                       what the store says
-//	standing  │ the pointer  named again  another history,  all else:
-//	          │ is lost                   behind the model  load what is named
+//	standing  │ the pointer  named again  behind the model, all else:
+//	          │ is lost                   and not pinned    load what is named
 //	──────────┼────────────────────────────────────────────────────────────────
 //	following │ missing¹     following    relearning        following
 //	missing   │ missing      following    relearning        following
 //	relearning│ relearning   following    relearning        following
 //
 // Named again: the pointer names the checkpoint that was tried last. Behind the model: at a
-// smaller offset than the one that is served. ¹ If there is a model; else the standing stays as
+// smaller offset than the one that is served. The store has lost its data, or the log has lost
+// records and the learner has stepped back. ¹ If there is a model; else the standing stays as
 // it is. A store that cannot be asked changes nothing.
 type loader struct {
 	store   Store
@@ -136,7 +137,7 @@ func (l *loader) follow(ctx context.Context) error {
 	if err == nil {
 		replaced, err = l.replaced(ask, named)
 	}
-	if err == nil && replaced && l.behind(named) {
+	if pinned, _ := l.pinned(); err == nil && (replaced || !pinned) && l.behind(named) {
 		l.relearn(named)
 		return nil
 	}
@@ -225,8 +226,8 @@ func (l *loader) relearn(named state.Heading) {
 		return
 	}
 	l.standing = relearning
-	l.log.Warn("the state lost what is served, and what it holds now is not as far in the log: the model from before is served "+
-		"until the new one has come as far; restart the scorer to serve the new one at once",
+	l.log.Warn("what the state holds now is not as far in the log as what is served, because the state or the log has lost something: "+
+		"the model from before is served until the new one has come as far; restart the scorer to serve the new one at once",
 		"model", l.name, "served_next_offset", l.current.Load().next, "next_offset", named.Next)
 }
 

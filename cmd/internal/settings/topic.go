@@ -65,10 +65,20 @@ func CheckLog(ctx context.Context, cfg kafka.Config, model string) error {
 	if err != nil || n <= 1 {
 		return err
 	}
-	return fmt.Errorf("topic %s: %w, and this has %d. If one model of hamlet 0.1.0 learnt it (there is a topic hamlet.order.%[4]s): "+
-		"hamlet order export FILE, with 0.1.0, then hamlet log import FILE --model NEW. If each partition has a model, or none yet: "+
-		"hamlet log merge --from %[4]s --to NEW. If other programs write it: name another topic to them, and ingest --from-topic copies that",
-		topic, kafka.ErrPartitions, n, model)
+	return ExplainLog(fmt.Errorf("topic %s: %w, and this has %d", topic, kafka.ErrPartitions, n), model)
+}
+
+// ExplainLog adds what leads out to the error of a model's events topic that has several
+// partitions. It returns every other error as it is.
+func ExplainLog(err error, model string) error {
+	if !errors.Is(err, kafka.ErrPartitions) {
+		return err
+	}
+	return fmt.Errorf("%w. If one model of hamlet 0.1.0 learnt them (there is a topic hamlet.order.%[2]s): "+
+		"hamlet order export FILE --model %[2]s, with 0.1.0, then hamlet log import FILE --model NEW. "+
+		"If each partition has a model, or none yet: hamlet log merge --from %[2]s --to NEW. "+
+		"If other programs write it: name another topic to them, and ingest --from-topic copies that",
+		err, model)
 }
 
 // EnsureLetters creates the topics of receipts and dead letters where they are missing.

@@ -96,8 +96,8 @@ func TestTopicOfSeveralPartitionsIsRefused(t *testing.T) {
 		if !errors.Is(err, kafka.ErrPartitions) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for _, want := range []string{"this has 4", "hamlet.order.news", "hamlet order export FILE", "hamlet log import FILE --model NEW",
-			"hamlet log merge --from news --to NEW", "ingest --from-topic"} {
+		for _, want := range []string{"this has 4", "hamlet.order.news", "hamlet order export FILE --model news",
+			"hamlet log import FILE --model NEW", "hamlet log merge --from news --to NEW", "ingest --from-topic"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}

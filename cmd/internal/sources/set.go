@@ -104,5 +104,5 @@ func Set(ctx context.Context, cfg kafka.Config, model string, s *stream.Standing
 	if err != nil {
 		return err
 	}
-	return errors.Join(events.Append(ctx, record), events.Close())
+	return errors.Join(settings.ExplainLog(events.Append(ctx, record), model), events.Close())
 }

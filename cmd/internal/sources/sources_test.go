@@ -3,6 +3,7 @@ package sources_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/embedded/leak"
+	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
 )
 
@@ -185,5 +187,10 @@ func TestSetIsARecord(t *testing.T) {
 	out, err = run(t, "set", "user reports", "ordinary", "--kafka", k.Addr(), "--model", "mine", "--json")
 	if err != nil || !strings.Contains(out, `"topic":"hamlet.events.mine"`) || !strings.Contains(out, `"role":"ordinary"`) {
 		t.Errorf("%v: %s", err, out)
+	}
+	topics.Make(t, cfg, stream.EventsTopic("four"), 4)
+	_, err = run(t, "set", "user reports", "muted", "--kafka", k.Addr(), "--model", "four")
+	if !errors.Is(err, kafka.ErrPartitions) || !strings.Contains(err.Error(), "hamlet log merge --from four --to NEW") {
+		t.Errorf("in a topic of several partitions: %v", err)
 	}
 }

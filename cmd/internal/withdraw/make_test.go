@@ -119,7 +119,7 @@ func TestAPlanOfAnotherLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Epoch, c.Position.Next = lease.Epoch, 9
+	c.Epoch, c.Writer, c.Position.Next = lease.Epoch, lease.Writer, 9
 	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

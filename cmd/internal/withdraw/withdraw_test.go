@@ -466,7 +466,7 @@ func TestAnotherLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Epoch = lease.Epoch
+	c.Epoch, c.Writer = lease.Epoch, lease.Writer
 	if _, err := r.store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

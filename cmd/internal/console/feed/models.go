@@ -16,9 +16,9 @@ import (
 type versions struct {
 	store *redis.Store
 
-	head, served, pinned int64 // the pointers under which now was read; only ask uses them
-	seen                 state.Lease
-	equal                int // how often the lease was read so; only ask uses seen and equal
+	head, served state.Heading // under which now was read; only ask uses them
+	seen         state.Lease
+	equal        int // how often the lease was read so; only ask uses seen and equal
 
 	mu  sync.Mutex
 	now Learnt
@@ -86,7 +86,7 @@ func (v *versions) read(ctx context.Context) (now Learnt, err error) {
 	if err != nil {
 		return now, err
 	}
-	if v.head == head.Version && v.served == served.Version && v.pinned == served.Pinned {
+	if v.head == head && v.served == served {
 		now = v.get()
 		now.Away = ""
 		return now, nil
@@ -104,7 +104,7 @@ func (v *versions) read(ctx context.Context) (now Learnt, err error) {
 	if now.Version == 0 { // a learner replaced it meanwhile
 		return Learnt{}, nil
 	}
-	v.head, v.served, v.pinned = head.Version, served.Version, served.Pinned
+	v.head, v.served = head, served
 	return now, nil
 }
 

@@ -121,7 +121,7 @@ func (r *rig) save(m *algos.Model, ago int) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	c.Epoch = lease.Epoch
+	c.Epoch, c.Writer = lease.Epoch, lease.Writer
 	if _, err := r.store.Save(r.t.Context(), c); err != nil {
 		r.t.Fatal(err)
 	}
