@@ -92,7 +92,7 @@ var (
 	// ErrTooLarge: make the record smaller, or raise the log's limit.
 	ErrTooLarge = errors.New("record too large")
 
-	// ErrFull: nothing was appended. Make room, and append again.
+	// ErrFull: there is no room for all. Make some, and append what is not in.
 	ErrFull = errors.New("no space is left for the log")
 
 	// ErrDamaged: records cannot be read, and it is known which.

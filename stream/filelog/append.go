@@ -12,7 +12,7 @@ import (
 
 // Append implements [stream.Appender]. Records that are appended while others are being written
 // share the next write and its fsync. When ctx ends it returns at once; what is being written then
-// may be in the log all the same. It returns [stream.ErrFull] if there was no room, and
+// may be in the log all the same. It returns [stream.ErrFull] if there was no room for all, and
 // [stream.ErrTooLarge] for a record of more than 1 MiB − 1 KiB.
 func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 	for i := range records {
@@ -23,7 +23,11 @@ func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 	for in := 0; in < len(records); {
 		r := &request{done: make(chan struct{})}
 		for ; in+r.n < len(records) && len(r.frames) < groupBytes; r.n++ {
+			before := len(r.frames)
 			r.frames = appendRecord(r.frames, &records[in+r.n])
+			if n := len(r.frames) - before - frameSize; n > maxBody {
+				return fmt.Errorf("append to %s: %w: record %d of %d takes %d bytes, more than %d; %d are in", l.Name(), stream.ErrTooLarge, in+r.n+1, len(records), n, maxBody, in)
+			}
 		}
 		if err := l.put(ctx, r); err != nil {
 			return fmt.Errorf("append to %s: %d of %d records are in: %w", l.Name(), in, len(records), err)
@@ -72,21 +76,22 @@ func (l *Log) nudge() {
 // run is the appender: it writes what is in the queue, until Close.
 func (l *Log) run() {
 	defer close(l.done)
-	l.marked = true // what was there when the log was opened is durable, and a mark would prove nothing more
-	idle := time.NewTimer(markAfter)
+	idle := time.NewTimer(l.opt.markAfter)
 	defer idle.Stop()
 	for {
 		select {
 		case <-l.wake:
 		case <-idle.C:
-			l.mark()
+			if !l.mark() {
+				idle.Reset(l.opt.markAfter)
+			}
 			continue
 		}
 		for {
 			group, closed := l.take()
 			if len(group) > 0 {
 				l.commit(group)
-				idle.Reset(markAfter)
+				idle.Reset(l.opt.markAfter)
 				continue
 			}
 			if closed {
@@ -247,10 +252,10 @@ func (l *Log) roll() error {
 	return nil
 }
 
-// mark writes a mark if something was written since the last one. An error is not one of any record.
-func (l *Log) mark() {
+// mark writes a mark if something was written since the last one. It reports whether none is wanting.
+func (l *Log) mark() bool {
 	if l.marked || l.broken != nil {
-		return
+		return true
 	}
 	l.mu.Lock()
 	at, end := l.segments[len(l.segments)-1].size, l.end
@@ -258,8 +263,9 @@ func (l *Log) mark() {
 	b := make([]byte, frameSize)
 	l.seed.seal(b, end, end)
 	if err := l.write(b, at); err != nil {
-		return
+		return false // there will be room, or a group says the same
 	}
 	l.marked = true
 	l.advance(at+frameSize, end)
+	return true
 }

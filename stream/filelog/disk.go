@@ -1,7 +1,6 @@
 package filelog
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -60,13 +59,7 @@ func (d dir) rename(from, to string) error {
 
 func (d dir) remove(name string) error { return os.Remove(filepath.Join(string(d), name)) }
 
-func (d dir) sync() error {
-	f, err := os.Open(string(d))
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
+func (d dir) sync() error { return syncFolder(string(d)) }
 
 type osFile struct{ *os.File }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -176,7 +177,7 @@ func flipped(t *testing.T, from *disk, name string, bit int64, opt Options) *Log
 // the damage is named. Records that are appended later have offsets of their own.
 func TestFlippedBits(t *testing.T) {
 	from := newDisk(1)
-	l, err := open(from, "", Options{SegmentBytes: 2000})
+	l, err := open(from, "", Options{SegmentBytes: 2000, markAfter: time.Microsecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +185,9 @@ func TestFlippedBits(t *testing.T) {
 	for i := range 12 {
 		records := numbered(10*i, 10, 5+i*i)
 		add(t, l, records...)
+		if i%2 == 0 {
+			l.awaitMark(t)
+		}
 		want = append(want, records...)
 	}
 	for i := range want {
@@ -404,5 +408,175 @@ func TestManifestIsMadeAgain(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(path, manifestName)); errors.Is(err, fs.ErrNotExist) {
 		t.Error("it is not made again")
+	}
+}
+
+// awaitMark waits until a mark stands behind the last record.
+func (l *Log) awaitMark(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Microsecond) {
+		l.mu.Lock()
+		last := l.segments[len(l.segments)-1]
+		l.mu.Unlock()
+		f, err := l.folder.open(segmentName(last.base))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, frameSize)
+		if _, err := f.ReadAt(b, last.size-frameSize); err != nil {
+			t.Fatal(err)
+		}
+		if fr, _, err := l.seed.frame(b); err == nil && len(fr.body) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("there is no mark")
+		}
+	}
+}
+
+// A mark that is damaged costs no record, neither at the next opening nor for a reader. It is named.
+func TestDamagedMark(t *testing.T) {
+	for _, groups := range []int{1, 2} {
+		from := newDisk(1)
+		l, err := open(from, "", Options{markAfter: time.Microsecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, l, numbered(0, 5, 50)...)
+		l.awaitMark(t)
+		mark := l.segments[0].size - frameSize
+		for i := range groups {
+			add(t, l, numbered(5+5*i, 5, 50)...)
+		}
+		again := flipped(t, from, segmentName(0), (mark+9)*8, Options{}) // the program was killed
+		records, err := all(again, 0)
+		if err != nil || len(records) != 5+5*groups {
+			t.Errorf("%d groups behind it: %d records, %v", groups, len(records), err)
+		}
+		damaged, err := again.Verify(t.Context())
+		if err != nil || len(damaged) != 1 || damaged[0].From != 5 || damaged[0].To != 5 {
+			t.Errorf("%d groups behind it: %v, %v", groups, damaged, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What is opened after a kill is proven durable by a mark: a bit that flips then is damage.
+func TestAMarkAfterAKill(t *testing.T) {
+	d := newDisk(1)
+	l, err := open(d, "", Options{markAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, numbered(0, 5, 50)...)
+	size := l.segments[0].size
+	killed := d.cut()
+	again, err := open(killed, "", Options{markAfter: time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.awaitMark(t)
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	third := flipped(t, killed, segmentName(0), (size-10)*8, Options{})
+	if b, err := third.Bounds(t.Context()); b.End != 5 || err != nil {
+		t.Errorf("the log ends at %d, %v; want 5", b.End, err)
+	}
+	if damaged, err := third.Verify(t.Context()); len(damaged) != 1 || damaged[0].From != 4 || err != nil {
+		t.Errorf("%v, %v", damaged, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A segment of another log is no reason to move anything.
+func TestASegmentOfAnotherLog(t *testing.T) {
+	var logs [2]*disk
+	for i := range logs {
+		logs[i] = newDisk(uint64(i))
+		l, err := open(logs[i], "", Options{SegmentBytes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, l, numbered(0, 3, 5)...)
+		add(t, l, numbered(3, 3, 5)...)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logs[0].files[segmentName(3)] = logs[1].files[segmentName(3)]
+	before := len(logs[0].files)
+	if l, err := open(logs[0], "", Options{}); err == nil || !strings.Contains(err.Error(), "is of another log") || len(logs[0].files) != before {
+		t.Errorf("it was opened, %v, %v", l, err)
+	}
+}
+
+// The end of the last segment but one was durable, if the last one was being made.
+func TestDamageBeforeASegmentThatWasBeingMade(t *testing.T) {
+	from := newDisk(1)
+	l, err := open(from, "", Options{SegmentBytes: 300, markAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, numbered(0, 5, 100)...)
+	size := l.segments[0].size
+	add(t, l, numbered(5, 1, 5)...)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	from.files[segmentName(5)].now = from.files[segmentName(5)].now[:20]
+	again := flipped(t, from, segmentName(0), (size-10)*8, Options{SegmentBytes: 300})
+	if b, err := again.Bounds(t.Context()); b.End != 5 || err != nil {
+		t.Errorf("the log ends at %d, %v; want 5", b.End, err)
+	}
+	if damaged, err := again.Verify(t.Context()); len(damaged) != 1 || damaged[0].From != 4 || damaged[0].To != 5 || err != nil {
+		t.Errorf("%v, %v", damaged, err)
+	}
+}
+
+// What the disk cannot read is damage: the rest can be read.
+func TestUnreadableSector(t *testing.T) {
+	d := newDisk(1)
+	l, err := open(d, "", Options{SegmentBytes: 20_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		add(t, l, numbered(20*i, 20, 100)...)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{segmentName(0), segmentName(l.segments[len(l.segments)-1].base)} {
+		d.mu.Lock()
+		d.unreadable = map[string][2]int64{name: {4096, 8192}}
+		d.mu.Unlock()
+		again, err := open(d, "", Options{SegmentBytes: 20_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		damaged, err := again.Verify(t.Context())
+		if err != nil || len(damaged) != 1 || damaged[0].File != name || damaged[0].To-damaged[0].From < 20 {
+			t.Fatalf("%s: %v, %v", name, damaged, err)
+		}
+		if err := again.Skip(damaged[0].From, damaged[0].To); err != nil {
+			t.Fatal(err)
+		}
+		records, err := all(again, 0)
+		if int64(len(records)) != 400-(damaged[0].To-damaged[0].From) || err != nil {
+			t.Errorf("%s: %d records, %v", name, len(records), err)
+		}
+		again.left = nil
+		if err := again.writeManifest(); err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

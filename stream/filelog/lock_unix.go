@@ -31,3 +31,17 @@ func lock(path string) (unlock func() error, err error) {
 	}
 	return f.Close, nil
 }
+
+// syncFolder makes names in a folder survive a loss of power.
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// full reports whether there was no room.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

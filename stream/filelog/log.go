@@ -26,10 +26,10 @@
 //     acknowledged: what is whole of it stays, the rest is moved aside.
 //   - A bit flips. A record that does not read as written ends Read with a *[DamagedError], which
 //     wraps [stream.ErrDamaged] and names the file and the offsets. All others can be read. Skip
-//     leaves the damage out.
+//     leaves the damage out. What the disk cannot read is damage too.
 //   - How these two differ: a later group proves that the records before were durable. A second
-//     after the last one a mark is written, which proves that of it. Damage within that second of
-//     a failure looks like a cut write.
+//     after the last one a mark is written, which proves that of it. Of a program that was killed
+//     within that second, damage of the last group looks like a cut write until it is opened again.
 //   - The disk is full. Append returns [stream.ErrFull], and works again once there is room.
 //   - An fsync fails. The descriptor is given up, because what it had may be lost without
 //     another word. What was not acknowledged is cut off over another one. If that fails too,
@@ -47,6 +47,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -77,6 +78,8 @@ type Options struct {
 
 	SegmentBytes int64 // of a segment, about; default 8 MiB
 	Log          *slog.Logger
+
+	markAfter time.Duration // for tests; default 1 s
 }
 
 // ErrClosed: the log was closed before Append or Read, or during it.
@@ -140,7 +143,11 @@ func baseOf(name string) (base int64, ok bool) {
 // Open opens the log of a folder, which it makes if it is missing. Another program that has it open
 // is an error, which wraps [ErrLocked].
 func Open(path string, opt Options) (*Log, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	err := os.MkdirAll(path, 0o700)
+	if err == nil {
+		err = syncFolder(filepath.Dir(filepath.Clean(path)))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	unlock, err := lock(filepath.Join(path, "lock"))
@@ -157,6 +164,7 @@ func Open(path string, opt Options) (*Log, error) {
 
 func open(folder folder, name string, opt Options) (*Log, error) {
 	opt.SegmentBytes = cmp.Or(opt.SegmentBytes, segmentBytes)
+	opt.markAfter = cmp.Or(opt.markAfter, markAfter)
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	l := &Log{
 		folder: folder, opt: opt, name: name, unlock: func() error { return nil }, moved: make(chan struct{}), places: map[int64]place{},
@@ -241,19 +249,22 @@ func (l *Log) loadTail() error {
 			return err
 		}
 	}
-	if n := len(l.segments); n > 0 {
-		if err := l.recover(&l.segments[n-1]); err != nil {
+	if len(l.segments) > 0 {
+		if err := l.recover(0); err != nil {
 			return err
 		}
 	}
-	if l.tail == nil || l.end < l.opt.Next {
-		if l.end < l.opt.Next {
-			l.opt.Log.Error("the log has lost records: it goes on behind the offsets that were given", "log_ends_at", l.end, "goes_on_at", l.opt.Next)
-			l.end = l.opt.Next
-		}
-		return l.roll()
+	if l.end < l.opt.Next {
+		l.opt.Log.Error("the log has lost records: it goes on behind the offsets that were given", "log_ends_at", l.end, "goes_on_at", l.opt.Next)
+		l.end = l.opt.Next
+	} else if l.tail != nil {
+		return nil
 	}
-	return nil
+	err := l.roll()
+	if err != nil && l.tail != nil {
+		err = errors.Join(err, l.tail.Close())
+	}
+	return err
 }
 
 // identify takes the identity from a segment's header.
@@ -276,8 +287,10 @@ func (l *Log) identify(bases []int64) (known bool, err error) {
 	return false, nil
 }
 
-// recover reads the last segment, and moves the end of a write aside that was cut off.
-func (l *Log) recover(s *segment) error {
+// recover reads the last segment, and moves the end of a write aside that was cut off. All records
+// below floor are known to have been durable.
+func (l *Log) recover(floor int64) error {
+	s := &l.segments[len(l.segments)-1]
 	name := segmentName(s.base)
 	f, err := l.folder.open(name)
 	if err != nil {
@@ -285,76 +298,130 @@ func (l *Log) recover(s *segment) error {
 	}
 	size, err := f.Size()
 	b := make([]byte, size)
-	if err == nil && size > 0 {
-		_, err = f.ReadAt(b, 0)
+	unreadable := false
+	if err == nil {
+		_, unreadable, err = readAt(f, b, 0)
+	}
+	if err == nil {
+		id, base, ok := parseHeader(b)
+		switch {
+		case ok && (base != s.base || id != l.id):
+			err = fmt.Errorf("%s is of another log: move it out of the folder", name)
+		case !ok && size <= headerSize: // it was being made: all before it was durable
+			return errors.Join(f.Close(), l.drop(name, s.base, b))
+		case !ok:
+			l.opt.Log.Error("the header of a segment is damaged: its records are read all the same", "file", name)
+		}
+	}
+	if err == nil {
+		err = l.recoverFrames(f, name, s, b, floor, unreadable)
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	l.end = s.base
-	at := int64(headerSize)
-	if id, base, ok := parseHeader(b); !ok || base != s.base || id != l.id {
-		if p, _ := l.seed.find(b, s.base-1, s.base+size); p < 0 { // it was being made
-			if err := errors.Join(f.Close(), l.setAside(name, s.base, b), l.folder.remove(name)); err != nil {
-				return err
-			}
-			l.segments = l.segments[:len(l.segments)-1]
-			if n := len(l.segments); n > 0 {
-				return l.recover(&l.segments[n-1])
-			}
-			return nil
-		}
-		l.opt.Log.Error("the header of a segment is damaged: its records are read all the same", "file", name)
-		at = min(at, size)
+	l.tail = f
+	return nil
+}
+
+// drop drops a segment that was being made, and goes on with the one before.
+func (l *Log) drop(name string, base int64, b []byte) error {
+	if err := l.setAside(name, base, b); err != nil {
+		return err
 	}
+	if err := l.folder.remove(name); err != nil {
+		return err
+	}
+	l.segments = l.segments[:len(l.segments)-1]
+	if len(l.segments) == 0 {
+		return nil
+	}
+	return l.recover(base)
+}
+
+func (l *Log) recoverFrames(f file, name string, s *segment, b []byte, floor int64, unreadable bool) error {
+	l.end, l.marked = s.base, true
+	_, _, ok := parseHeader(b)
+	at, size := int64(headerSize), int64(len(b))
 	for at < size {
 		fr, _, err := l.seed.frame(b[at:])
 		if err == nil && fr.offset == l.end {
 			at += fr.size
-			if len(fr.body) > 0 {
+			if l.marked = len(fr.body) == 0; !l.marked {
 				l.end++
 			}
 			continue
 		}
 		next, to := l.durable(b, at)
+		if next < 0 && (l.end < floor || !ok && at == headerSize || unreadable) { // nothing is left of what was durable
+			next, to = size, max(l.end, floor, l.opt.Next)
+			if to == l.end {
+				return &DamagedError{File: name, At: at, From: l.end, To: l.end + 1}
+			}
+		}
 		if next < 0 { // nobody was told of it
 			if err := l.setAside(name, l.end, b[at:]); err != nil {
-				return errors.Join(err, f.Close())
+				return err
 			}
 			if err := f.Truncate(at); err != nil {
-				return errors.Join(err, f.Close())
+				return err
 			}
 			break
 		}
 		l.opt.Log.Error("the log is damaged", "error", &DamagedError{File: name, At: at, From: l.end, To: to})
-		at, l.end = next, to
+		at, l.end, l.marked = next, to, false
 	}
+	l.end = max(l.end, floor)
+	s.size = at
 	// What is read from here on must not be lost with the power.
-	if err := errors.Join(f.Sync(), l.folder.sync()); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	s.size, l.tail = at, f
-	return nil
+	return errors.Join(f.Sync(), l.folder.sync())
 }
 
-// durable reports whether what follows a frame that cannot be read proves that it was durable. It
-// returns where the next whole frame is, and its offset; −1: it was not.
+// durable reports whether what follows bytes that are no frame proves that they were durable. It returns
+// where the next whole frame is, and its offset; −1: nothing does. A frame of the offset that is
+// expected proves that the bytes were a mark.
 func (l *Log) durable(b []byte, at int64) (next, to int64) {
 	next = -1
 	most := l.end + int64(len(b))/frameSize
 	for p := at + 1; ; {
-		n, fr := l.seed.find(b[p:], l.end, most)
+		n, fr := l.seed.find(b[p:], l.end-1, most)
 		if n < 0 {
 			return -1, 0
 		}
 		if next < 0 {
 			next, to = p+int64(n), fr.offset
 		}
-		if fr.group > l.end {
+		if fr.group > l.end || fr.offset == l.end && fr.group == l.end {
 			return next, to
 		}
 		p += int64(n) + fr.size
 	}
+}
+
+// readAt reads as io.ReaderAt does. What the disk cannot read is zero, and so no frame: what is around
+// it can be read.
+func readAt(f file, b []byte, at int64) (n int, unreadable bool, err error) {
+	n, err = f.ReadAt(b, at)
+	if !errors.Is(err, syscall.EIO) {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return n, false, err
+	}
+	const block = 4096
+	for n = 0; n < len(b); {
+		to := min(n+block-int(at+int64(n))%block, len(b))
+		k, err := f.ReadAt(b[n:to], at+int64(n))
+		switch {
+		case errors.Is(err, syscall.EIO):
+			clear(b[n:to])
+		case errors.Is(err, io.EOF):
+			return n + k, true, nil
+		case err != nil:
+			return n, true, err
+		}
+		n = to
+	}
+	return n, true, nil
 }
 
 // setAside keeps bytes that were not acknowledged, for whoever wants to look at them.
@@ -366,11 +433,15 @@ func (l *Log) setAside(name string, offset int64, b []byte) error {
 	l.opt.Log.Warn("the last write was cut off: nobody was told that it is in the log, and it is moved aside",
 		"file", name, "offset", offset, "bytes", len(b), "to", aside)
 	f, err := l.folder.create(aside)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = f.WriteAt(b, 0)
+		err = errors.Join(err, f.Sync(), f.Close(), l.folder.sync())
 	}
-	_, err = f.WriteAt(b, 0)
-	return errors.Join(err, f.Sync(), f.Close(), l.folder.sync())
+	if full(err) {
+		l.opt.Log.Warn("there is no room to keep it: it is dropped", "bytes", len(b))
+		return nil
+	}
+	return err
 }
 
 func (l *Log) readManifest(there bool) (known bool, err error) {
@@ -463,8 +534,8 @@ func (l *Log) Bounds(context.Context) (stream.Bounds, error) {
 	return stream.Bounds{First: l.first, End: l.end, ID: hex.EncodeToString(l.id[:])}, nil
 }
 
-// Skip leaves damaged offsets out of the log, for ever: it reads as if there were a hole from one up to
-// another.
+// Skip leaves damaged offsets out of the log: it reads as if there were a hole from one up to another.
+// Where the file "log" is damaged, that is forgotten, and the damage is named again.
 func (l *Log) Skip(from, to int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -527,6 +598,7 @@ func (l *Log) Retain(before time.Time, most, upTo int64) (first int64, err error
 		l.first = was
 		return l.first, fmt.Errorf("retain: %w", err)
 	}
+	l.forgetTorn(before)
 	gone := l.segments[:n]
 	l.segments = slices.Clone(l.segments[n:])
 	for _, s := range gone {
@@ -538,7 +610,21 @@ func (l *Log) Retain(before time.Time, most, upTo int64) (first int64, err error
 	return l.first, nil
 }
 
-// full reports whether there was no room.
-func full(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+// forgetTorn deletes what was moved aside before a time: it may be mail.
+func (l *Log) forgetTorn(before time.Time) {
+	names, _ := l.folder.names()
+	for _, name := range names {
+		if !strings.HasPrefix(name, "torn-") {
+			continue
+		}
+		if f, err := l.folder.open(name); err == nil {
+			changed, err := f.Changed()
+			if err := errors.Join(err, f.Close()); err == nil && changed.Before(before) {
+				_ = l.folder.remove(name)
+			}
+		}
+	}
 }
+
+// busy reports whether the program has too many files open.
+func busy(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"slices"
 	"sort"
 	"time"
 
@@ -37,8 +37,10 @@ func (l *Log) Read(ctx context.Context, from int64, most stream.Limit, wait time
 		}
 		records, err := l.records(ctx, from, end, most)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && l.movedOn(first):
+		case err != nil && l.movedOn(first):
 			continue // retention has taken it
+		case busy(err):
+			return nil, 0, fmt.Errorf("%s: %w: %w", l.Name(), stream.ErrAway, err)
 		case err != nil:
 			return nil, 0, fmt.Errorf("%s: %w", l.Name(), err)
 		case len(records) > 0 || over:
@@ -108,7 +110,13 @@ func (l *Log) records(ctx context.Context, from, end int64, most stream.Limit) (
 		if at.at > 0 {
 			s.next, s.at = next, at.at
 		}
-		if err := s.run(); err != nil {
+		if err := s.run(); errors.Is(err, fs.ErrNotExist) {
+			if err := s.damage(-1, next, p.end); err != nil {
+				return nil, err
+			}
+			next = p.end
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		if n := len(s.records); n > 0 {
@@ -152,7 +160,7 @@ func (s *scan) run() (err error) {
 	if s.at < headerSize {
 		s.at = headerSize
 		head := make([]byte, headerSize)
-		if n, err := s.file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		if n, _, err := readAt(s.file, head, 0); err != nil {
 			return err
 		} else if id, base, ok := parseHeader(head[:n]); s.all != nil && (!ok || id != s.log.id || base != s.base) {
 			s.all(&DamagedError{File: segmentName(s.base), At: 0, From: s.base, To: s.base})
@@ -189,6 +197,9 @@ func (s *scan) run() (err error) {
 		}
 		if s.at < 0 {
 			broken = -1
+		}
+		if to == s.next && s.all != nil && s.at >= 0 { // a mark
+			s.all(&DamagedError{File: segmentName(s.base), At: broken, From: to, To: to})
 		}
 		if err := s.damage(broken, s.next, to); err != nil {
 			if len(s.records) > 0 {
@@ -248,11 +259,9 @@ func (s *scan) frame() (f frame, err error) {
 // is left as it is.
 func (s *scan) fill(n int64) error {
 	s.buf, s.bufAt = make([]byte, min(n, s.size-s.at)), s.at
-	read, err := s.file.ReadAt(s.buf, s.at)
-	s.buf = s.buf[:read]
-	if errors.Is(err, io.EOF) {
+	read, _, err := readAt(s.file, s.buf, s.at)
+	if s.buf = s.buf[:read]; int64(read) < min(n, s.size-s.at) {
 		s.size = s.at + int64(read) // it is shorter than it was
-		return nil
 	}
 	return err
 }
@@ -271,7 +280,7 @@ func (s *scan) resume() (to int64, err error) {
 		s.at = -1
 		return s.end, nil
 	}
-	n, f := s.log.seed.find(s.buf[1:], s.next, s.end)
+	n, f := s.log.seed.find(s.buf[1:], s.next-1, s.end)
 	if n < 0 {
 		s.at = s.size
 		return s.end, nil
@@ -317,7 +326,8 @@ func (l *Log) Verify(ctx context.Context) (damaged []*DamagedError, err error) {
 		p, _ := l.part(next)
 		s := scan{log: l, part: p, next: p.base, from: next, most: stream.Limit{Bytes: readBytes}, all: func(e *DamagedError) { damaged = append(damaged, e) }}
 		switch err := s.run(); {
-		case errors.Is(err, fs.ErrNotExist) && l.movedOn(next):
+		case l.movedOn(next): // what was found in it is gone
+			damaged = slices.DeleteFunc(damaged, func(e *DamagedError) bool { return e.File == segmentName(p.base) })
 		case errors.Is(err, fs.ErrNotExist):
 			damaged = append(damaged, &DamagedError{File: segmentName(p.base), At: -1, From: next, To: p.end})
 		case err != nil:
