@@ -6,7 +6,7 @@
 //		return err
 //	}
 //	defer dir.Close()
-//	store := dir.Store("default")
+//	store, err := dir.Store("default")
 //	lease, err := store.Seize(ctx, "web-2/4711")
 //	version, err := store.Save(ctx, &state.Checkpoint{Epoch: lease.Epoch, Position: position, Model: bytes})
 //
@@ -15,16 +15,34 @@
 //	lock                        held by the one program that has the directory open
 //	chunks/01/0123…             up to 1 MiB of a model's bytes, named by its SHA-256
 //	MODEL/book.json             the epoch, the pointers, and what is kept: see book
-//	MODEL/N-IDENTITY.manifest   a manifest (see [state.Manifest]) of version N
+//	MODEL/book.damaged-TIME     a book that was damaged, and was made again
+//	MODEL/N-IDENTITY.manifest   the writer, and a manifest (see [state.Manifest]), of version N
 //	MODEL/promotion.json        which model answers in the place of this one
 //	.new-…                      a file that is being written
 //
 // A file has its name once it is whole and on the disk. A chunk is written before the manifest
 // that names it, a manifest before the book that names that. So whatever is cut off leaves the state
-// before. What no book names is deleted at the next save.
+// before.
+//
+// What no book names any more is deleted at the end of a save, unless somebody loads at that moment:
+// then at the next one. A manifest that no book has named is never deleted, nor are its chunks: the book that
+// named it may be lost. It is logged.
 //
 // A save writes the chunks that are not there. One of bytes that are there writes the manifest
-// and the book alone; one of the same checkpoint writes nothing.
+// and the book alone. One of the same checkpoint writes at most the book, once a day.
+//
+// # Damage
+//
+// A book that is missing or damaged is made again from the manifests. The pin, and the marks of
+// versions that were replaced or lost, are gone then. Where a version is damaged, the one before is
+// loaded; a save takes the place of a damaged head, wherever that was in the log.
+//
+// # Errors
+//
+// Where a disk, a quota or a table of open files is full, the error wraps [state.ErrTransient]. What
+// is not as it was written, is missing, or cannot be read by the disk is [state.ErrCorrupt].
+//
+// # Leases
 //
 // The lease is in memory: one program has the directory, and whoever held a lease in another one
 // is dead. The epoch is in the book.
@@ -33,24 +51,24 @@ package files
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hamlet/state"
 )
+
+// ErrClosed says that the directory was closed.
+var ErrClosed = errors.New("the models are closed")
 
 // A Config says what is kept. Zero fields mean defaults.
 type Config struct {
@@ -64,238 +82,176 @@ type Dir struct {
 	path   string
 	cfg    Config
 	unlock func() error
-	step   func() // for tests: called before each change of a file
 
-	saves sync.RWMutex // held for reading while chunks are written that no book names yet
+	step  func()                         // for tests: called before each change of a file
+	fault func(doing, path string) error // for tests: an error of "read", "write" or "sync"
+
+	guard   guard       // of files: loads, saves and holds use them
+	unswept atomic.Bool // there may be chunks that no manifest names
+	calls   sync.WaitGroup
 
 	mu     sync.Mutex
+	closed bool
 	stores map[string]*Store
+	ready  map[string]bool // directories that are durable, with the names in them
 }
 
 // Open opens a directory, which it makes if it is missing. Another program that has it open is an
 // error, which wraps [ErrLocked].
 func Open(path string, cfg Config) (*Dir, error) {
+	return open(path, cfg, func(string, string) error { return nil })
+}
+
+func open(path string, cfg Config, fault func(doing, path string) error) (*Dir, error) {
 	cfg.Keep = cmp.Or(cfg.Keep, 3)
 	cfg.Daily = cmp.Or(cfg.Daily, 30)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	if err := os.MkdirAll(filepath.Join(path, chunkFolder), 0o700); err != nil {
+	path, err := filepath.Abs(path)
+	if err != nil {
 		return nil, fmt.Errorf("open the models: %w", err)
 	}
-	unlock, err := lock(filepath.Join(path, "lock"))
-	if err != nil {
-		return nil, fmt.Errorf("open the models in %s: %w", path, err)
+	d := &Dir{path: path, cfg: cfg, step: func() {}, fault: fault, stores: map[string]*Store{}, ready: map[string]bool{}}
+	d.unswept.Store(true) // what an earlier program left
+	if err := d.root(path); err != nil {
+		return nil, fmt.Errorf("open the models: %w", transient(err))
 	}
-	return &Dir{path: path, cfg: cfg, unlock: unlock, step: func() {}, stores: map[string]*Store{}}, nil
+	if d.unlock, err = lock(filepath.Join(path, "lock")); err != nil {
+		return nil, fmt.Errorf("open the models in %s: %w", path, transient(err))
+	}
+	if err := d.folder(filepath.Join(path, chunkFolder)); err != nil {
+		return nil, fmt.Errorf("open the models: %w", transient(errors.Join(err, d.unlock())))
+	}
+	return d, nil
 }
 
-// Close lets another program open the directory.
-func (d *Dir) Close() error { return d.unlock() }
+// transient marks an error that may pass.
+func transient(err error) error {
+	if err != nil && full(err) && !errors.Is(err, state.ErrTransient) {
+		return state.Transient(err)
+	}
+	return err
+}
 
-// Store returns the store of a model, which may have no checkpoint yet.
-func (d *Dir) Store(model string) *Store {
+// enter begins a call, which Close waits for. The caller calls d.calls.Done.
+func (d *Dir) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.stores[model] == nil {
-		d.stores[model] = &Store{dir: d, model: model, folder: filepath.Join(d.path, model)}
+	if d.closed {
+		return ErrClosed
 	}
-	return d.stores[model]
+	d.calls.Add(1)
+	return nil
+}
+
+// Close waits for the calls in progress and for what holds the files, and lets another program open
+// the directory. From then on every method of it and of its stores returns [ErrClosed].
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	closed := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	d.calls.Wait()
+	return d.unlock()
+}
+
+// Hold keeps all files from being deleted until release is called, so that a backup can copy them.
+// Saves go on. A backup copies the books first, then the manifests, then the chunks. It leaves out
+// the lock, and what begins with .new-. After Close it holds nothing.
+func (d *Dir) Hold() (release func()) {
+	if d.enter() != nil {
+		return func() {}
+	}
+	_ = d.guard.use(context.Background())
+	return sync.OnceFunc(func() {
+		d.guard.done()
+		d.calls.Done()
+	})
+}
+
+var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// Store returns the store of a model, which may have no checkpoint yet. A model's name has 1 to 64
+// of a–z, 0–9 and the hyphen, and is not "chunks" or "lock".
+func (d *Dir) Store(model string) (*Store, error) {
+	if !modelName.MatchString(model) || model == chunkFolder || model == "lock" {
+		return nil, fmt.Errorf("%.80q is no name of a model: it has 1 to 64 of a-z, 0-9 and -, and is not chunks or lock",
+			model)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, ErrClosed
+	}
+	if d.stores[model] == nil {
+		d.stores[model] = &Store{
+			dir: d, model: model, folder: filepath.Join(d.path, model), saving: make(mutex, 1), mu: make(mutex, 1),
+		}
+	}
+	return d.stores[model], nil
 }
 
 // A Store keeps the checkpoints of one model. Its methods may be called concurrently.
+//
+// Who takes several locks takes saving first, then the guard of the directory, then mu.
 type Store struct {
 	dir    *Dir
 	model  string
 	folder string
 
-	mu     sync.Mutex
-	loaded bool
-	book   book
-	beats  int64  // of the lease; 0: it is free
-	writer string // who holds it
+	saving mutex // one save at a time
+
+	mu       mutex // for what is below; no chunk is read or written under it, but to make a book again
+	loaded   bool
+	book     book
+	doubtful bool   // the book on the disk may be a newer one, which could not be made durable
+	beats    int64  // of the lease; 0: it is free
+	writer   string // who holds it
 }
 
-// A book says what is kept of a model. Its file is JSON, a line break, and the CRC-32C of the
-// JSON in eight hexadecimal digits.
-type book struct {
-	Epoch    int64     `json:"epoch"`
-	Last     int64     `json:"last"` // the highest number of a version
-	Head     int64     `json:"head"` // 0: nothing is saved
-	Pinned   int64     `json:"pinned,omitempty"`
-	Versions []version `json:"versions"` // ascending
-}
-
-// A version is what the book says of one.
-type version struct {
-	Number   int64  `json:"version"`
-	Identity string `json:"identity"`
-	Epoch    int64  `json:"epoch"`
-	Writer   string `json:"writer,omitempty"`
-	Next     int64  `json:"next"`
-	SHA256   string `json:"sha256"`
-	Day      int64  `json:"day"` // of the first save of these bytes, since 1970
-	Replaced bool   `json:"replaced,omitempty"`
-	Lost     bool   `json:"lost,omitempty"`
-	Counted  int64  `json:"counted,omitempty"` // the day of the last save that was counted in Waited
-	Waited   int    `json:"waited,omitempty"`  // the days since it was replaced or lost on which the model was saved
-}
-
-const (
-	chunkFolder = "chunks"
-	bookName    = "book.json"
-	unfinished  = ".new-"
-
-	// marked is on how many days the model was saved until a version goes that was replaced or
-	// lost, and mostLost how many of the lost are kept.
-	marked, mostLost = 30, 30
-)
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func (v *version) file() string { return fmt.Sprintf("%d-%s.manifest", v.Number, v.Identity) }
-
-func (b *book) find(number int64) *version {
-	for i := range b.Versions {
-		if b.Versions[i].Number == number {
-			return &b.Versions[i]
+// fail returns a function that says what failed.
+func (s *Store) fail(doing string) func(error) error {
+	return func(err error) error {
+		if err == nil {
+			return nil
 		}
+		return fmt.Errorf("%s model %s in %s: %w", doing, s.model, s.dir.path, transient(err))
 	}
-	return nil
-}
-
-// served is the pinned version, if it is kept, else the head.
-func (b *book) served() int64 {
-	if b.Pinned != 0 && b.find(b.Pinned) != nil {
-		return b.Pinned
-	}
-	return b.Head
-}
-
-func (b *book) pointer(which state.Pointer) int64 {
-	if which == state.Served {
-		return b.served()
-	}
-	return b.Head
 }
 
 // begin locks the store, reads its book once, and returns an error of an ended context. The caller
 // calls end.
 func (s *Store) begin(ctx context.Context, doing string) (fail func(error) error, end func(), err error) {
-	fail = func(err error) error {
-		if err == nil {
-			return nil
-		}
-		return fmt.Errorf("%s model %s in %s: %w", doing, s.model, s.dir.path, err)
-	}
-	s.mu.Lock()
-	switch err := ctx.Err(); {
-	case errors.Is(err, context.DeadlineExceeded):
-		s.mu.Unlock()
-		return nil, nil, fail(state.Transient(err))
-	case err != nil:
-		s.mu.Unlock()
+	fail = s.fail(doing)
+	if err := s.dir.enter(); err != nil {
 		return nil, nil, fail(err)
 	}
-	if !s.loaded {
-		if err := s.readBook(); err != nil {
-			s.mu.Unlock()
-			return nil, nil, fail(err)
+	if err = s.mu.lock(ctx); err == nil {
+		if _, err = s.current(); err == nil {
+			return fail, func() { s.mu.unlock(); s.dir.calls.Done() }, nil
 		}
-		s.loaded = true
+		s.mu.unlock()
 	}
-	return fail, s.mu.Unlock, nil
+	s.dir.calls.Done()
+	return nil, nil, fail(err)
 }
 
-func (s *Store) readBook() error {
-	b, err := os.ReadFile(filepath.Join(s.folder, bookName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// reading returns the book as it is, and keeps the files that it names until the caller calls end.
+func (s *Store) reading(ctx context.Context, doing string) (b book, fail func(error) error, end func(), err error) {
+	fail = s.fail(doing)
+	if err := s.dir.enter(); err != nil {
+		return book{}, nil, nil, fail(err)
 	}
-	if err != nil {
-		return err
-	}
-	text, sum, _ := strings.Cut(string(b), "\n")
-	if sum != fmt.Sprintf("%08x\n", crc32.Checksum([]byte(text), castagnoli)) {
-		return fmt.Errorf("%w: %s is not what was written: restore it from a backup", state.ErrCorrupt, filepath.Join(s.folder, bookName))
-	}
-	return json.Unmarshal([]byte(text), &s.book)
-}
-
-// change writes a changed book, and uses it once it is on the disk.
-func (s *Store) change(b book) error {
-	text, err := json.Marshal(b)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(s.folder, 0o700); err != nil {
-		return err
-	}
-	if err := s.dir.write(filepath.Join(s.folder, bookName), fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli))); err != nil {
-		return err
-	}
-	s.book = b
-	return nil
-}
-
-func (b *book) clone() book {
-	c := *b
-	c.Versions = slices.Clone(b.Versions)
-	return c
-}
-
-// write makes a file appear as a whole, and durable. Only its owner may read it: a model is a
-// statistic of mail.
-func (d *Dir) write(path string, data []byte) (err error) {
-	d.step()
-	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
+	if err = s.dir.guard.use(ctx); err == nil {
+		if b, err = s.view(ctx); err == nil {
+			return b, fail, func() { s.dir.guard.done(); s.dir.calls.Done() }, nil
 		}
-	}()
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+		s.dir.guard.done()
 	}
-	d.step()
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder makes names in a directory survive a loss of power.
-func syncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-func (d *Dir) chunk(name [sha256.Size]byte) string {
-	text := hex.EncodeToString(name[:])
-	return filepath.Join(d.path, chunkFolder, text[:2], text)
-}
-
-// writeChunk writes a chunk unless it is there, and whole.
-func (d *Dir) writeChunk(c *state.Chunk) error {
-	path := d.chunk(c.Name)
-	if b, err := os.ReadFile(path); err == nil && sha256.Sum256(b) == c.Name {
-		return nil
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Mkdir(filepath.Dir(path), 0o700); err == nil {
-		if err := syncFolder(filepath.Dir(filepath.Dir(path))); err != nil {
-			return err
-		}
-	} else if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return d.write(path, c.Data)
+	s.dir.calls.Done()
+	return book{}, nil, nil, fail(err)
 }
 
 // Lease reads the lease. Before the first writer it is the zero Lease.
@@ -388,21 +344,35 @@ func (s *Store) owned(epoch int64, writer string) error {
 
 // Save writes a checkpoint as a version and moves the head to it. Where the head has the model's
 // bytes already it takes the head's place, under its number. The epoch must be the last one that
-// was acquired or seized, and the offset not below the head's: else nothing changes and the error
-// wraps [state.ErrStale]. A zero Saved means now.
+// was acquired or seized, and the offset not below the head's, unless the head is damaged: else nothing
+// changes and the error wraps [state.ErrStale]. A zero Saved means now.
 func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (number int64, err error) {
-	fail, end, err := s.begin(ctx, "save")
-	if err != nil {
-		return 0, err
-	}
-	defer end()
-	if err := s.owned(c.Epoch, c.Writer); err != nil {
+	fail := s.fail("save")
+	if err := s.dir.enter(); err != nil {
 		return 0, fail(err)
 	}
-	b := s.book.clone()
-	head := b.find(b.Head)
-	if head != nil && c.Position.Next < head.Next {
-		return 0, fail(fmt.Errorf("%w: the head's next offset is %d, this one's %d: reload", state.ErrStale, head.Next, c.Position.Next))
+	defer s.dir.calls.Done()
+	if err := s.saving.lock(ctx); err != nil {
+		return 0, fail(err)
+	}
+	defer s.saving.unlock()
+	if err := s.dir.guard.use(ctx); err != nil {
+		return 0, fail(err)
+	}
+	number, err = s.save(ctx, c)
+	s.dir.guard.done()
+	// What was written before a deadline stays, so that the next try comes further.
+	if err == nil || ctx.Err() == nil && !errors.Is(err, state.ErrStale) {
+		s.sweep()
+	}
+	return number, fail(err)
+}
+
+// save writes the chunks while others use the store, and then the manifest and the book.
+func (s *Store) save(ctx context.Context, c *state.Checkpoint) (number int64, err error) {
+	seen, distrusted, err := s.examine(ctx, c)
+	if err != nil {
+		return 0, err
 	}
 	m, chunks := state.Split(c)
 	if m.Saved.IsZero() {
@@ -410,213 +380,129 @@ func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (number int64, er
 	}
 	manifest, identity, err := encode(m)
 	if err != nil {
-		return 0, fail(err)
+		return 0, err
 	}
-	if head != nil && head.Identity == identity && s.whole(head) {
-		return head.Number, nil
+	same := false
+	if head := seen.find(seen.Head); head != nil && head.Identity == identity {
+		_, err := s.read(head)
+		same = err == nil
 	}
-	if number, err = s.write(c, m, chunks, manifest, identity, b); err != nil {
-		return 0, fail(err)
-	}
-	s.sweep()
-	return number, nil
-}
-
-// write writes the files of a checkpoint, and the book last.
-func (s *Store) write(c *state.Checkpoint, m *state.Manifest, chunks []state.Chunk, manifest []byte, identity string, b book) (number int64, err error) {
-	s.dir.saves.RLock()
-	defer s.dir.saves.RUnlock()
-	for i := range chunks {
-		if err := s.dir.writeChunk(&chunks[i]); err != nil {
+	for i := 0; i < len(chunks) && !same; i++ {
+		err := ended(ctx)
+		if err == nil {
+			err = s.dir.writeChunk(&chunks[i])
+		}
+		if err != nil {
+			s.dir.unswept.Store(true)
 			return 0, err
 		}
 	}
+	if err := s.mu.lock(ctx); err != nil {
+		s.dir.unswept.Store(true)
+		return 0, err
+	}
+	defer s.mu.unlock()
+	b := s.book.clone()
 	head := b.find(b.Head)
-	day := m.Saved.Unix() / (24 * 60 * 60)
-	v := version{Identity: identity, Epoch: c.Epoch, Writer: c.Writer, Next: c.Position.Next, SHA256: hex.EncodeToString(m.Model[:]), Day: day}
-	if head != nil && head.SHA256 == v.SHA256 {
-		v.Number, v.Day = head.Number, head.Day
+	if head == nil || head.file() != distrusted {
+		distrusted = ""
+	}
+	err = s.owned(c.Epoch, c.Writer)
+	if err == nil && head != nil && distrusted == "" && c.Position.Next < head.Next {
+		err = behind(c, head)
+	}
+	if err != nil {
+		s.dir.unswept.Store(true)
+		return 0, err
+	}
+	if same && head != nil && head.Identity == identity { // only the days are counted
+		if s.trim(&b, day(m.Saved), 0); !slices.Equal(b.Versions, s.book.Versions) {
+			return head.Number, s.change(b)
+		}
+		return head.Number, nil
+	}
+	return s.commit(b, m, manifest, identity, distrusted != "")
+}
+
+// examine returns the book, and the file of a head that is further in the log than c, but is damaged.
+func (s *Store) examine(ctx context.Context, c *state.Checkpoint) (b book, distrusted string, err error) {
+	if err := s.mu.lock(ctx); err != nil {
+		return b, "", err
+	}
+	if b, err = s.current(); err == nil {
+		err = s.owned(c.Epoch, c.Writer)
+	}
+	s.mu.unlock()
+	head := b.find(b.Head)
+	if err != nil || head == nil || c.Position.Next >= head.Next {
+		return b, "", err
+	}
+	switch _, err := s.read(head); {
+	case errors.Is(err, state.ErrCorrupt):
+		s.dir.cfg.Log.Error("the head is damaged: a checkpoint before it takes its place", "model", s.model,
+			"version", head.Number, "next", head.Next, "saved", c.Position.Next, "error", err)
+		return b, head.file(), nil
+	case err != nil:
+		return b, "", err
+	}
+	return b, "", behind(c, head)
+}
+
+func behind(c *state.Checkpoint, head *version) error {
+	return fmt.Errorf("%w: the head's next offset is %d, this one's %d: reload", state.ErrStale, head.Next, c.Position.Next)
+}
+
+// commit writes a manifest, whose chunks are there, and then the book.
+func (s *Store) commit(b book, m *state.Manifest, manifest []byte, identity string, distrusted bool) (int64, error) {
+	today := day(m.Saved)
+	v := version{
+		Identity: identity, Epoch: m.Epoch, Writer: m.Writer, Next: m.Position.Next,
+		SHA256: hex.EncodeToString(m.Model[:]), Day: today,
+	}
+	refused := int64(0)
+	head := b.find(b.Head)
+	switch {
+	case distrusted:
+		refused, head = b.Head, nil
+	case head != nil && head.SHA256 != v.SHA256:
+		head = nil
+	}
+	if head != nil { // in its place
+		v.Number, v.Day, v.Replaced, v.Counted, v.Waited = head.Number, head.Day, head.Replaced, head.Counted, head.Waited
 		*head = v
 	} else {
 		b.Last++
 		v.Number = b.Last
 		b.Versions = append(b.Versions, v)
 	}
-	if err := os.MkdirAll(s.folder, 0o700); err != nil {
-		return 0, err
-	}
-	if err := s.dir.write(filepath.Join(s.folder, v.file()), manifest); err != nil {
-		return 0, err
-	}
 	b.Head = v.Number
-	s.trim(&b, day)
-	if err := s.change(b); err != nil {
-		return 0, err
+	s.trim(&b, today, refused)
+	err := s.dir.folder(s.folder)
+	if err == nil {
+		err = s.dir.write(filepath.Join(s.folder, v.file()), manifest)
 	}
-	return v.Number, nil
-}
-
-// encode returns a manifest's bytes, and the identity of a checkpoint: one that is saved again
-// differs only in the time.
-func encode(m *state.Manifest) (b []byte, identity string, err error) {
-	if b, err = m.AppendBinary(nil); err != nil {
-		return nil, "", err
+	if err == nil {
+		err = s.change(b)
 	}
-	timeless := *m
-	timeless.Saved = time.Time{}
-	t, err := timeless.AppendBinary(nil)
-	if err != nil {
-		return nil, "", err
+	if err == nil {
+		return v.Number, nil
 	}
-	sum := sha256.Sum256(append(t, m.Writer...))
-	return b, hex.EncodeToString(sum[:]), nil
-}
-
-// trim drops versions from a book. What stays:
-//
-//   - the last Keep versions that are not lost
-//   - of older ones the first of each day, of the last Daily days that have one
-//   - one that was replaced or lost, until the model was saved on 30 further days; of the lost the
-//     last 30
-//   - the pinned one, and the head
-//
-// The days are in the order of the versions. A clock that runs ahead for a while makes one more day.
-func (s *Store) trim(b *book, today int64) {
-	stays := map[int64]bool{b.Head: true, b.Pinned: true}
-	recent := 0
-	for i := len(b.Versions) - 1; i >= 0 && recent < s.dir.cfg.Keep; i-- {
-		if v := &b.Versions[i]; !v.Lost {
-			stays[v.Number] = true
-			recent++
-		}
+	s.dir.unswept.Store(true)
+	if !slices.ContainsFunc(s.book.Versions, func(w version) bool { return w.file() == v.file() }) {
+		s.book.Dropped = append(slices.Clone(s.book.Dropped), v.file())
 	}
-	var firsts, lost []int64
-	days := map[int64]bool{}
-	for i := range b.Versions {
-		v := &b.Versions[i]
-		if v.Replaced || v.Lost {
-			if v.Counted != today {
-				v.Counted = today
-				v.Waited++
-			}
-			if v.Waited <= marked {
-				if v.Lost {
-					lost = append(lost, v.Number)
-				} else {
-					stays[v.Number] = true
-				}
-			}
-		}
-		if !v.Lost && !stays[v.Number] && !days[v.Day] {
-			days[v.Day] = true
-			firsts = append(firsts, v.Number)
-		} else if !v.Lost {
-			days[v.Day] = true
-		}
-	}
-	for _, number := range slices.Concat(firsts[max(0, len(firsts)-max(s.dir.cfg.Daily, 0)):], lost[max(0, len(lost)-mostLost):]) {
-		stays[number] = true
-	}
-	b.Versions = slices.DeleteFunc(b.Versions, func(v version) bool { return !stays[v.Number] })
-}
-
-var manifestName = regexp.MustCompile(`^[0-9]+-[0-9a-f]{64}\.manifest$`)
-
-// sweep deletes manifests that the book does not name, and chunks that no manifest in the
-// directory names. What cannot be deleted stays until the next save.
-func (s *Store) sweep() {
-	named := map[string]bool{}
-	for i := range s.book.Versions {
-		named[s.book.Versions[i].file()] = true
-	}
-	entries, err := os.ReadDir(s.folder)
-	if err != nil {
-		return
-	}
-	gone := false
-	for _, e := range entries {
-		if name := e.Name(); manifestName.MatchString(name) && !named[name] || strings.HasPrefix(name, unfinished) {
-			s.dir.step()
-			gone = os.Remove(filepath.Join(s.folder, name)) == nil || gone
-		}
-	}
-	if gone {
-		s.dir.sweep()
-	}
-}
-
-// whole reports whether all files of a version are there.
-func (s *Store) whole(v *version) bool {
-	_, err := s.read(v)
-	return err == nil
-}
-
-// manifest reads the manifest of a version. An error wraps [state.ErrCorrupt].
-func (s *Store) manifest(v *version) (*state.Manifest, error) {
-	b, err := os.ReadFile(filepath.Join(s.folder, v.file()))
-	if err != nil {
-		return nil, fmt.Errorf("%w: version %d: %w", state.ErrCorrupt, v.Number, err)
-	}
-	m := new(state.Manifest)
-	if err := m.UnmarshalBinary(b); err != nil {
-		return nil, fmt.Errorf("version %d: %s: %w", v.Number, v.file(), err)
-	}
-	m.Writer = v.Writer
-	if _, identity, err := encode(m); err != nil || identity != v.Identity {
-		return nil, fmt.Errorf("%w: version %d: %s is not what was written", state.ErrCorrupt, v.Number, v.file())
-	}
-	return m, nil
-}
-
-// read reads a version, and verifies every hash.
-func (s *Store) read(v *version) (*state.Checkpoint, error) {
-	m, err := s.manifest(v)
-	if err != nil {
-		return nil, err
-	}
-	data := make([][]byte, len(m.Chunks))
-	for i, name := range m.Chunks {
-		if data[i], err = os.ReadFile(s.dir.chunk(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	c, err := state.Join(m, data)
-	if err != nil {
-		return nil, fmt.Errorf("version %d: %w", v.Number, err)
-	}
-	return c, nil
-}
-
-// newest calls read for the version that a pointer names and, where that is corrupt, for those
-// before it that are not lost, until one is whole.
-func (s *Store) newest(which state.Pointer, read func(*version) error) (number int64, err error) {
-	named := s.book.find(s.book.pointer(which))
-	if named == nil {
-		return 0, state.ErrNone
-	}
-	err = read(named)
-	for i := len(s.book.Versions) - 1; i >= 0 && errors.Is(err, state.ErrCorrupt); i-- {
-		v := &s.book.Versions[i]
-		if v.Lost || v.Number >= named.Number {
-			continue
-		}
-		s.dir.cfg.Log.Error("a version is damaged: the one before is read", "model", s.model, "version", named.Number, "error", err)
-		if again := read(v); again == nil {
-			return v.Number, nil
-		}
-	}
-	return named.Number, err
+	return 0, err
 }
 
 // Load returns the checkpoint that a pointer names and its version or, where that is corrupt, the
 // newest before it that is whole. Before the first save the error wraps [state.ErrNone].
 func (s *Store) Load(ctx context.Context, which state.Pointer) (c *state.Checkpoint, number int64, err error) {
-	fail, end, err := s.begin(ctx, "load the "+which.String()+" of")
+	b, fail, end, err := s.reading(ctx, "load the "+which.String()+" of")
 	if err != nil {
 		return nil, 0, err
 	}
 	defer end()
-	number, err = s.newest(which, func(v *version) (err error) { c, err = s.read(v); return err })
+	number, err = s.newest(&b, which, func(v *version) (err error) { c, err = s.read(v); return err })
 	if err != nil {
 		return nil, 0, fail(err)
 	}
@@ -625,12 +511,12 @@ func (s *Store) Load(ctx context.Context, which state.Pointer) (c *state.Checkpo
 
 // LoadVersion returns a kept version. If it is not kept the error wraps [state.ErrNone].
 func (s *Store) LoadVersion(ctx context.Context, number int64) (*state.Checkpoint, error) {
-	fail, end, err := s.begin(ctx, fmt.Sprintf("load version %d of", number))
+	b, fail, end, err := s.reading(ctx, fmt.Sprintf("load version %d of", number))
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	v := s.book.find(number)
+	v := b.find(number)
 	if v == nil {
 		return nil, fail(state.ErrNone)
 	}
@@ -641,12 +527,12 @@ func (s *Store) LoadVersion(ctx context.Context, number int64) (*state.Checkpoin
 // Manifest returns the manifest of the version that a pointer names, and its number. Where that is
 // corrupt, it is of a version before.
 func (s *Store) Manifest(ctx context.Context, which state.Pointer) (m *state.Manifest, number int64, err error) {
-	fail, end, err := s.begin(ctx, "read the manifest of the "+which.String()+" of")
+	b, fail, end, err := s.reading(ctx, "read the manifest of the "+which.String()+" of")
 	if err != nil {
 		return nil, 0, err
 	}
 	defer end()
-	number, err = s.newest(which, func(v *version) (err error) { m, err = s.manifest(v); return err })
+	number, err = s.newest(&b, which, func(v *version) (err error) { m, err = s.manifest(v); return err })
 	if err != nil {
 		return nil, 0, fail(err)
 	}
@@ -668,22 +554,25 @@ func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading
 }
 
 // History returns the kept versions that are not lost, newest first. It leaves out those whose
-// manifest cannot be read. Before the first save the error wraps [state.ErrNone].
+// manifest is damaged. Before the first save the error wraps [state.ErrNone].
 func (s *Store) History(ctx context.Context) (history []state.Version, err error) {
-	fail, end, err := s.begin(ctx, "list the versions of")
+	b, fail, end, err := s.reading(ctx, "list the versions of")
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	if len(s.book.Versions) == 0 {
+	if len(b.Versions) == 0 {
 		return nil, fail(state.ErrNone)
 	}
-	for i := len(s.book.Versions) - 1; i >= 0; i-- {
-		v := &s.book.Versions[i]
+	for i := len(b.Versions) - 1; i >= 0; i-- {
+		v := &b.Versions[i]
 		if v.Lost {
 			continue
 		}
 		m, err := s.manifest(v)
+		if err != nil && !errors.Is(err, state.ErrCorrupt) {
+			return nil, fail(err)
+		}
 		if err != nil {
 			s.dir.cfg.Log.Warn("a version cannot be read", "model", s.model, "version", v.Number, "error", err)
 			continue
@@ -694,7 +583,13 @@ func (s *Store) History(ctx context.Context) (history []state.Version, err error
 }
 
 // Layout returns nil: a model here has one log.
-func (s *Store) Layout(context.Context) error { return nil }
+func (s *Store) Layout(context.Context) error {
+	if err := s.dir.enter(); err != nil {
+		return s.fail("read the layout of")(err)
+	}
+	s.dir.calls.Done()
+	return nil
+}
 
 // StepBack moves the head to an older kept version, because the log has lost what those above it
 // have learnt. They are lost: no reader takes one for the newest. If the version is not kept, or is
@@ -750,13 +645,13 @@ func (s *Store) mark(ctx context.Context, doing string, number int64, do func(*b
 // Unpin moves Served to the head again.
 func (s *Store) Unpin(ctx context.Context) error {
 	fail, end, err := s.begin(ctx, "unpin")
-	if err != nil || s.book.Pinned == 0 {
-		if err == nil {
-			end()
-		}
+	if err != nil {
 		return err
 	}
 	defer end()
+	if s.book.Pinned == 0 {
+		return nil
+	}
 	b := s.book.clone()
 	b.Pinned = 0
 	return fail(s.change(b))
@@ -773,7 +668,7 @@ func (s *Store) Promote(ctx context.Context, p state.Promotion) error {
 	defer end()
 	b, err := p.AppendBinary(nil)
 	if err == nil {
-		err = os.MkdirAll(s.folder, 0o700)
+		err = s.dir.folder(s.folder)
 	}
 	if err == nil {
 		err = s.dir.write(filepath.Join(s.folder, promotionName), b)
@@ -788,7 +683,7 @@ func (s *Store) Promotion(ctx context.Context) (p state.Promotion, err error) {
 		return p, err
 	}
 	defer end()
-	b, err := os.ReadFile(filepath.Join(s.folder, promotionName))
+	b, err := s.dir.read(filepath.Join(s.folder, promotionName))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = state.ErrNone
 	}
@@ -796,40 +691,4 @@ func (s *Store) Promotion(ctx context.Context) (p state.Promotion, err error) {
 		err = p.UnmarshalBinary(b)
 	}
 	return p, fail(err)
-}
-
-// sweep deletes chunks that no manifest names, unless a model is being saved.
-func (d *Dir) sweep() {
-	if !d.saves.TryLock() {
-		return
-	}
-	defer d.saves.Unlock()
-	named := map[string]bool{}
-	manifests, err := filepath.Glob(filepath.Join(d.path, "*", "*.manifest"))
-	if err != nil {
-		return
-	}
-	for _, path := range manifests {
-		b, err := os.ReadFile(path)
-		var m state.Manifest
-		if err == nil {
-			err = m.UnmarshalBinary(b)
-		}
-		if err != nil {
-			return // what it names is not known
-		}
-		for _, name := range m.Chunks {
-			named[d.chunk(name)] = true
-		}
-	}
-	chunks, err := filepath.Glob(filepath.Join(d.path, chunkFolder, "*", "*"))
-	if err != nil {
-		return
-	}
-	for _, path := range chunks {
-		if !named[path] {
-			d.step()
-			_ = os.Remove(path)
-		}
-	}
 }

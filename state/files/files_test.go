@@ -14,6 +14,6 @@ func TestStoreKeepsTheLaws(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { d.Close() })
-		return func() storetest.Store { return d.Store("default") }
+		return func() storetest.Store { return storeOf(t, d, "default") }
 	})
 }

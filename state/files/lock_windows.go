@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ErrLocked: another program has the log open.
+// ErrLocked: another program has the directory open.
 var ErrLocked = errors.New("another program has them open")
 
 // lock locks a file, which it makes, until unlock is called or the process ends.

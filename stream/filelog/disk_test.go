@@ -39,7 +39,6 @@ type disk struct {
 type inode struct {
 	now, durable []byte
 	dirty        map[int]bool // sectors that differ from durable
-	size         int          // durable size
 	changed      time.Time
 }
 
