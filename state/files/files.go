@@ -363,7 +363,7 @@ func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (number int64, er
 	s.dir.guard.done()
 	// What was written before a deadline stays, so that the next try comes further.
 	if err == nil || ctx.Err() == nil && !errors.Is(err, state.ErrStale) {
-		s.sweep()
+		s.dir.sweep()
 	}
 	return number, fail(err)
 }

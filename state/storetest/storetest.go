@@ -60,6 +60,9 @@ type Store interface {
 	Pin(ctx context.Context, version int64) error
 	// Unpin moves Served to the head again.
 	Unpin(ctx context.Context) error
+	// MarkReplaced keeps a version because another model takes its place, until the model was saved
+	// on 30 further days.
+	MarkReplaced(ctx context.Context, version int64) error
 	// Promote says which model answers in the place of the store's. It changes no version.
 	Promote(ctx context.Context, p state.Promotion) error
 	// Promotion returns what Promote said last. Before that the error wraps state.ErrNone.
@@ -84,6 +87,9 @@ func Run(t *testing.T, server func(t *testing.T) (open func() Store)) {
 		{"a save may be repeated", repeated},
 		{"a version is other bytes", otherBytes},
 		{"neither restarts nor the clock drop a version", kept},
+		{"the last versions have distinct bytes", distinct},
+		{"a version that was replaced stays for thirty days", replaced},
+		{"of the lost the last thirty stay", manyLost},
 		{"a writer steps back", stepBack},
 		{"headings tell versions apart", headings},
 		{"served follows the head or a pin", served},
@@ -451,6 +457,91 @@ func kept(t *testing.T, open func() Store) {
 		}
 	}
 	t.Logf("of 28 versions %d are left after a save five years ahead and three restarts", left)
+}
+
+// small returns a checkpoint with a model of the given text.
+func small(epoch, next int64, saved time.Time, model string) *state.Checkpoint {
+	c := checkpoint(epoch, next)
+	c.Model, c.Saved = []byte(model), saved
+	return c
+}
+
+// wantKept checks whether versions can be pinned, and unpins.
+func wantKept(t *testing.T, s Store, want bool, versions ...int64) {
+	t.Helper()
+	for _, version := range versions {
+		if err := s.Pin(t.Context(), version); errors.Is(err, state.ErrNone) == want || err != nil && !errors.Is(err, state.ErrNone) {
+			t.Errorf("version %d: pin: %v, want it kept: %v", version, err, want)
+		}
+	}
+	if err := s.Unpin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A model that goes back and forth between two states pushes no third one out of the last three
+// versions. Of those with equal bytes the newest is kept.
+func distinct(t *testing.T, open func() Store) {
+	s := open()
+	epoch := take(t, s)
+	var versions []int64
+	for next, model := range []string{"first of the day", "x", "a", "b", "a", "b"} {
+		versions = append(versions, save(t, s, small(epoch, int64(next), noon, model)))
+	}
+	wantKept(t, s, true, versions[0], versions[1], versions[4], versions[5])
+	wantKept(t, s, false, versions[2], versions[3])
+}
+
+// A version that was replaced stays so where a save takes its place. It goes after the model was saved
+// on 30 further days, by the same checkpoint too.
+func replaced(t *testing.T, open func() Store) {
+	s := open()
+	epoch := take(t, s)
+	save(t, s, small(epoch, 1, noon, "first of the day"))
+	version := save(t, s, small(epoch, 2, noon, "replaced"))
+	if err := s.MarkReplaced(t.Context(), version); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MarkReplaced(t.Context(), version+9); !errors.Is(err, state.ErrNone) {
+		t.Errorf("a version never saved: %v, want state.ErrNone", err)
+	}
+	if again := save(t, s, small(epoch, 3, noon, "replaced")); again != version {
+		t.Fatalf("the same bytes made version %d of %d", again, version)
+	}
+	for i, model := range []string{"a", "b", "c", "d"} {
+		save(t, s, small(epoch, int64(4+i), noon, model))
+	}
+	for day := 1; day <= 29; day++ {
+		save(t, s, small(epoch, 7, noon.AddDate(0, 0, day), "d"))
+	}
+	wantKept(t, s, true, version)
+	save(t, s, small(epoch, 7, noon.AddDate(0, 0, 30), "d"))
+	wantKept(t, s, false, version)
+}
+
+// Of the versions that are lost the last 30 stay, and one that was replaced besides.
+func manyLost(t *testing.T, open func() Store) {
+	s := open()
+	mine, err := s.Seize(t.Context(), "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := save(t, s, small(mine.Epoch, 1, noon, "first"))
+	var lost []int64
+	for i := range 33 {
+		lost = append(lost, save(t, s, small(mine.Epoch, 2, noon, fmt.Sprint(i))))
+		if i == 0 {
+			if err := s.MarkReplaced(t.Context(), lost[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.StepBack(t.Context(), mine, first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(t, s, small(mine.Epoch, 2, noon, "last"))
+	wantKept(t, s, true, append([]int64{lost[0]}, lost[3:]...)...)
+	wantKept(t, s, false, lost[1:3]...)
 }
 
 // The head goes back to an older version for the writer whose log has lost the rest, and served
