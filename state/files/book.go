@@ -151,8 +151,8 @@ func (s *Store) load() error {
 			break
 		}
 		if len(found) == 0 {
-			return fmt.Errorf("%w: %s is not what was written, and there is no manifest to make it again from: restore it "+
-				"from a backup, or remove it to begin without a checkpoint", state.ErrCorrupt, path)
+			return fmt.Errorf("%w: %s is not what was written, and there is no manifest to make it again from: "+
+				"restore it from a backup, or remove it to begin without a checkpoint", state.ErrCorrupt, path)
 		}
 		aside := filepath.Join(s.folder, "book.damaged-"+time.Now().UTC().Format("20060102T150405.000000000Z"))
 		if err := os.Rename(path, aside); err != nil {
@@ -172,8 +172,8 @@ func (s *Store) load() error {
 		name := found[i].file()
 		s.book.Last = max(s.book.Last, found[i].Number)
 		if !named[name] && !slices.Contains(b.Dropped, name) {
-			s.dir.cfg.Log.Warn("a manifest that the book does not name stays, with its chunks: remove it if nobody needs it",
-				"model", s.model, "file", filepath.Join(s.folder, name))
+			s.dir.cfg.Log.Warn("a manifest that the book does not name stays, with its chunks: remove it if nobody "+
+				"needs it", "model", s.model, "file", filepath.Join(s.folder, name))
 		}
 	}
 	return nil
@@ -247,9 +247,9 @@ func (s *Store) rebuild(found []version, why string) (b book, err error) {
 	slices.Reverse(b.Versions)
 	b.Last = b.Versions[len(b.Versions)-1].Number
 	b.Head = cmp.Or(b.Head, b.Last)
-	s.dir.cfg.Log.Error("the book of a model was "+why+" and is made again from the manifests: the pin, and the marks of versions "+
-		"that were replaced or lost, are gone", "model", s.model, "directory", s.dir.path, "head", b.Head, "epoch", b.Epoch,
-		"versions", len(b.Versions), "manifests", len(saved))
+	s.dir.cfg.Log.Error("the book of a model was "+why+" and is made again from the manifests: the pin, and the marks "+
+		"of versions that were replaced or lost, are gone", "model", s.model, "directory", s.dir.path,
+		"head", b.Head, "epoch", b.Epoch, "versions", len(b.Versions), "manifests", len(found))
 	if err := s.change(b); err != nil { // the next program makes it again
 		s.dir.cfg.Log.Error("the book that was made again cannot be written", "model", s.model, "error", err)
 	}

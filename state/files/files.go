@@ -25,8 +25,8 @@
 // before.
 //
 // What no book names any more is deleted at the end of a save, unless somebody loads at that moment:
-// then at the next one. A manifest that no book has named is never deleted, nor are its chunks: the book that
-// named it may be lost. It is logged.
+// then at the next one. A manifest that no book has named is never deleted, nor are its chunks: the
+// book that named it may be lost. It is logged.
 //
 // A save writes the chunks that are not there. One of bytes that are there writes the manifest
 // and the book alone. One of the same checkpoint writes at most the book, once a day.
@@ -110,7 +110,9 @@ func open(path string, cfg Config, fault func(doing, path string) error) (*Dir, 
 	if err != nil {
 		return nil, fmt.Errorf("open the models: %w", err)
 	}
-	d := &Dir{path: path, cfg: cfg, step: func() {}, fault: fault, stores: map[string]*Store{}, ready: map[string]bool{}}
+	d := &Dir{
+		path: path, cfg: cfg, step: func() {}, fault: fault, stores: map[string]*Store{}, ready: map[string]bool{},
+	}
 	d.unswept.Store(true) // what an earlier program left
 	if err := d.root(path); err != nil {
 		return nil, fmt.Errorf("open the models: %w", transient(err))
@@ -177,8 +179,8 @@ var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 // of a–z, 0–9 and the hyphen, and is not "chunks" or "lock".
 func (d *Dir) Store(model string) (*Store, error) {
 	if !modelName.MatchString(model) || model == chunkFolder || model == "lock" {
-		return nil, fmt.Errorf("%.80q is no name of a model: it has 1 to 64 of a-z, 0-9 and -, and is not chunks or lock",
-			model)
+		return nil, fmt.Errorf("%.80q is no name of a model: it has 1 to 64 of a-z, 0-9 and -, "+
+			"and is not chunks or lock", model)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -291,7 +293,8 @@ func (s *Store) take(ctx context.Context, doing, writer string, seen *state.Leas
 	if writer == "" || strings.ContainsAny(writer, " \t\n") {
 		return state.Lease{}, fail(fmt.Errorf("%q is no writer's word: it has no spaces and is not empty", writer))
 	}
-	if now := s.lease(); seen != nil && (now.Epoch != seen.Epoch || now.Beats != seen.Beats || now.Writer != seen.Writer) {
+	now := s.lease()
+	if seen != nil && (now.Epoch != seen.Epoch || now.Beats != seen.Beats || now.Writer != seen.Writer) {
 		return state.Lease{}, fail(fmt.Errorf("%w: another writer has the epoch %d", state.ErrStale, now.Epoch))
 	}
 	b := s.book.clone()
@@ -335,7 +338,8 @@ func (s *Store) holding(ctx context.Context, doing string, mine state.Lease, do 
 func (s *Store) owned(epoch int64, writer string) error {
 	switch {
 	case s.book.Epoch < epoch:
-		return fmt.Errorf("%w: %w: the epoch is %d, this writer has %d", state.ErrStale, state.ErrLost, s.book.Epoch, epoch)
+		return fmt.Errorf("%w: %w: the epoch is %d, this writer has %d", state.ErrStale, state.ErrLost,
+			s.book.Epoch, epoch)
 	case s.book.Epoch != epoch, s.writer != "" && writer != "" && s.writer != writer:
 		return fmt.Errorf("%w: another writer has the epoch %d", state.ErrStale, s.book.Epoch)
 	}
@@ -449,7 +453,8 @@ func (s *Store) examine(ctx context.Context, c *state.Checkpoint) (b book, distr
 }
 
 func behind(c *state.Checkpoint, head *version) error {
-	return fmt.Errorf("%w: the head's next offset is %d, this one's %d: reload", state.ErrStale, head.Next, c.Position.Next)
+	return fmt.Errorf("%w: the head's next offset is %d, this one's %d: reload",
+		state.ErrStale, head.Next, c.Position.Next)
 }
 
 // commit writes a manifest, whose chunks are there, and then the book.
@@ -468,7 +473,8 @@ func (s *Store) commit(b book, m *state.Manifest, manifest []byte, identity stri
 		head = nil
 	}
 	if head != nil { // in its place
-		v.Number, v.Day, v.Replaced, v.Counted, v.Waited = head.Number, head.Day, head.Replaced, head.Counted, head.Waited
+		v.Number, v.Day = head.Number, head.Day
+		v.Replaced, v.Counted, v.Waited = head.Replaced, head.Counted, head.Waited
 		*head = v
 	} else {
 		b.Last++
@@ -550,7 +556,10 @@ func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading
 	if v == nil {
 		return state.Heading{Pinned: s.book.Pinned}, fail(state.ErrNone)
 	}
-	return state.Heading{Version: v.Number, Next: v.Next, Identity: v.Identity, Model: v.SHA256, Pinned: s.book.Pinned, Epoch: v.Epoch, Writer: v.Writer}, nil
+	return state.Heading{
+		Version: v.Number, Next: v.Next, Identity: v.Identity, Model: v.SHA256,
+		Pinned: s.book.Pinned, Epoch: v.Epoch, Writer: v.Writer,
+	}, nil
 }
 
 // History returns the kept versions that are not lost, newest first. It leaves out those whose
@@ -577,7 +586,9 @@ func (s *Store) History(ctx context.Context) (history []state.Version, err error
 			s.dir.cfg.Log.Warn("a version cannot be read", "model", s.model, "version", v.Number, "error", err)
 			continue
 		}
-		history = append(history, state.Version{Number: v.Number, Events: m.Events, Position: m.Position, Saved: m.Saved, Replaced: v.Replaced})
+		history = append(history, state.Version{
+			Number: v.Number, Events: m.Events, Position: m.Position, Saved: m.Saved, Replaced: v.Replaced,
+		})
 	}
 	return history, nil
 }
@@ -619,12 +630,14 @@ func (s *Store) StepBack(ctx context.Context, mine state.Lease, to int64) error 
 // Pin points Served at a version, and keeps that version, until Unpin. If it is not kept the error
 // wraps [state.ErrNone].
 func (s *Store) Pin(ctx context.Context, number int64) error {
-	return s.mark(ctx, fmt.Sprintf("pin version %d of", number), number, func(b *book, v *version) { b.Pinned = number })
+	doing := fmt.Sprintf("pin version %d of", number)
+	return s.mark(ctx, doing, number, func(b *book, v *version) { b.Pinned = number })
 }
 
 // MarkReplaced keeps a version because another model takes its place.
 func (s *Store) MarkReplaced(ctx context.Context, number int64) error {
-	return s.mark(ctx, fmt.Sprintf("keep version %d of", number), number, func(b *book, v *version) { v.Replaced = true })
+	doing := fmt.Sprintf("keep version %d of", number)
+	return s.mark(ctx, doing, number, func(b *book, v *version) { v.Replaced = true })
 }
 
 func (s *Store) mark(ctx context.Context, doing string, number int64, do func(*book, *version)) error {

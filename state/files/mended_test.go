@@ -397,7 +397,8 @@ func TestErrorClasses(t *testing.T) {
 				t.Errorf("%s: %v, want ErrTransient", name, err)
 			}
 		}
-		if _, err := open(t.TempDir(), Config{}, func(string, string) error { return full }); !errors.Is(err, state.ErrTransient) {
+		_, err := open(t.TempDir(), Config{}, func(string, string) error { return full })
+		if !errors.Is(err, state.ErrTransient) {
 			t.Errorf("open: %v", err)
 		}
 	}
@@ -409,7 +410,8 @@ func TestErrorClasses(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := s.LoadVersion(t.Context(), 3); !errors.Is(err, state.ErrCorrupt) || errors.Is(err, state.ErrTransient) {
+	_, err := s.LoadVersion(t.Context(), 3)
+	if !errors.Is(err, state.ErrCorrupt) || errors.Is(err, state.ErrTransient) {
 		t.Errorf("EIO: %v, want ErrCorrupt", err)
 	}
 	if _, number, err := s.Load(t.Context(), state.Head); err != nil || number != 2 {
@@ -428,7 +430,7 @@ func TestErrorClasses(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := s.LoadVersion(t.Context(), 3)
+	_, err = s.LoadVersion(t.Context(), 3)
 	if !errors.Is(err, syscall.EACCES) || errors.Is(err, state.ErrCorrupt) || errors.Is(err, state.ErrTransient) {
 		t.Errorf("EACCES: %v, want it alone", err)
 	}
@@ -632,7 +634,9 @@ func TestOddPath(t *testing.T) {
 // A model's name is no path, and none of the directory's own.
 func TestModelNames(t *testing.T) {
 	d, _ := opened(t, t.TempDir(), Config{})
-	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "A", "a.b", "chunks", "lock", "a*", "a\n", strings.Repeat("a", 65)} {
+	for _, name := range []string{
+		"", ".", "..", "a/b", `a\b`, "A", "a.b", "chunks", "lock", "a*", "a\n", strings.Repeat("a", 65),
+	} {
 		if s, err := d.Store(name); err == nil || s != nil {
 			t.Errorf("%q is a model", name)
 		}
@@ -682,7 +686,8 @@ func TestDroppedByAnEarlierProgram(t *testing.T) {
 	d, _ = opened(t, path, Config{Keep: 1, Daily: -1})
 	s = storeOf(t, d, "m")
 	save(t, s, tiny(seize(t, s), 3, "c"))
-	if left := slices.Concat(glob(t, path, chunkFolder, "*", "*"), glob(t, path, "m", "*"+manifestEnd)); len(left) != 2 {
+	left := slices.Concat(glob(t, path, chunkFolder, "*", "*"), glob(t, path, "m", "*"+manifestEnd))
+	if len(left) != 2 {
 		t.Errorf("left: %v", left)
 	}
 }

@@ -470,7 +470,8 @@ func small(epoch, next int64, saved time.Time, model string) *state.Checkpoint {
 func wantKept(t *testing.T, s Store, want bool, versions ...int64) {
 	t.Helper()
 	for _, version := range versions {
-		if err := s.Pin(t.Context(), version); errors.Is(err, state.ErrNone) == want || err != nil && !errors.Is(err, state.ErrNone) {
+		err := s.Pin(t.Context(), version)
+		if none := errors.Is(err, state.ErrNone); none == want || err != nil && !none {
 			t.Errorf("version %d: pin: %v, want it kept: %v", version, err, want)
 		}
 	}
