@@ -563,7 +563,7 @@ func TestSlowDisk(t *testing.T) {
 	if _, number, err := s.Load(ctx, state.Head); err != nil || number != 1 {
 		t.Errorf("load: version %d, %v", number, err)
 	}
-	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	short, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer stop()
 	if _, err := s.Save(short, checkpoint(epoch, 27)); !errors.Is(err, state.ErrTransient) {
 		t.Errorf("a second save did not wait, or no longer than its context: %v", err)
