@@ -51,13 +51,13 @@ It refuses, and writes nothing, if
 
   Redis keeps the model already (--replace), or has come further in the log;
   the model is of other numerics: use the hamlet that made the backup;
-  the model is of several partitions, which hamlet 0.1.0 could have (without --model it
-  leaves that one out, restores the others, and ends with status 1);
+  the model is of several partitions, which hamlet 0.1.0 could have; without
+  --model it restores the others, and ends with status 1;
   a learner of the model runs, which its lease in Redis says;
   the log does not go on where the model ends (with --kafka or --data);
   a file is damaged: hamlet verify shows which backups are whole.
 
-Without either nobody compares the log now. The learner does so when it starts.
+Without --kafka and --data nobody compares the log now. The learner does so when it starts.
 
 With --new-log the model keeps what it has learnt, and a new log starts. What was
 labelled after the backup is lost, and answers come from the newest version: a pin is
