@@ -443,7 +443,10 @@ func TestFailedSync(t *testing.T) {
 	if err := l.Append(t.Context(), numbered(5, 5, 2000)...); !errors.Is(err, syscall.EIO) {
 		t.Errorf("an fsync failed: %v", err)
 	}
-	if there, size := len(d.files[segmentName(0)].now), l.segments[0].size; int64(there) != size {
+	d.mu.Lock()
+	there := len(d.files[segmentName(0)].now)
+	d.mu.Unlock()
+	if size := l.sizeOf(0); int64(there) != size {
 		t.Errorf("the file has %d bytes, and %d were acknowledged", there, size)
 	}
 	add(t, l, numbered(10, 5, 100)...)

@@ -155,6 +155,8 @@ func TestLocked(t *testing.T) {
 func flipped(t *testing.T, from *disk, name string, bit int64, opt Options) *Log {
 	t.Helper()
 	d := newDisk(1)
+	from.mu.Lock()
+	defer from.mu.Unlock()
 	for name, i := range from.files {
 		f, err := d.create(name)
 		if err != nil {
@@ -445,7 +447,7 @@ func TestDamagedMark(t *testing.T) {
 		}
 		add(t, l, numbered(0, 5, 50)...)
 		l.awaitMark(t)
-		mark := l.segments[0].size - frameSize
+		mark := l.sizeOf(0) - frameSize
 		for i := range groups {
 			add(t, l, numbered(5+5*i, 5, 50)...)
 		}
@@ -472,7 +474,7 @@ func TestAMarkAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, l, numbered(0, 5, 50)...)
-	size := l.segments[0].size
+	size := l.sizeOf(0)
 	killed := d.cut()
 	again, err := open(killed, "", Options{markAfter: time.Microsecond})
 	if err != nil {
@@ -524,7 +526,7 @@ func TestDamageBeforeASegmentThatWasBeingMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, l, numbered(0, 5, 100)...)
-	size := l.segments[0].size
+	size := l.sizeOf(0)
 	add(t, l, numbered(5, 1, 5)...)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -579,4 +581,11 @@ func TestUnreadableSector(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// sizeOf returns up to where a segment is durable.
+func (l *Log) sizeOf(i int) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.segments[i].size
 }
