@@ -294,8 +294,8 @@ func leases(t *testing.T, open func() Store) {
 	}
 }
 
-// A beat changes the lease, a look does not. A lease that is released is free, and whoever sees
-// that may acquire it.
+// A beat changes the lease, a look does not. A lease that is released is free, also if a beat comes
+// after that, and whoever sees it may acquire it.
 func beats(t *testing.T, open func() Store) {
 	s, watcher := open(), open()
 	look := func() state.Lease {
@@ -331,6 +331,9 @@ func beats(t *testing.T, open func() Store) {
 	free := look()
 	if !free.Free() || free.Holds(mine) || free.Epoch != mine.Epoch {
 		t.Errorf("released, it is %+v", free)
+	}
+	if l, err := s.Beat(t.Context(), mine); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) {
+		t.Errorf("a beat that comes late: %+v, %v; want state.ErrStale alone", l, err)
 	}
 	if l, err := watcher.Acquire(t.Context(), free, "b"); err != nil || l.Epoch <= mine.Epoch {
 		t.Errorf("acquired %+v, %v", l, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -207,5 +209,27 @@ func TestAnActiveLearnerBehindTheSavedModel(t *testing.T) {
 	}
 	if err := a.w.lost(t.Context(), state.ErrStale); !errors.Is(err, follow.ErrReload) {
 		t.Errorf("got %v, want a reload", err)
+	}
+}
+
+// A standby that cannot see who is active says so, once.
+func TestABlindStandbySaysSo(t *testing.T) {
+	r := newRig(t)
+	a := r.hand("a")
+	a.idle(active)
+	store := new(blind)
+	var said safeBuffer
+	b := r.hand("b", func(cfg *Config) {
+		store.Store, cfg.Store = cfg.Store, store
+		cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
+	})
+	for range 2 {
+		store.blind = true
+		b.look(3)
+		store.blind = false
+		b.look(1)
+	}
+	if n := strings.Count(said.String(), "this standby cannot take over"); n != 2 {
+		t.Errorf("it says so %d times of two:\n%s", n, said.String())
 	}
 }

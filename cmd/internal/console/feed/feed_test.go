@@ -216,6 +216,14 @@ func TestModelsAndLag(t *testing.T) {
 	if m := s.Learnt; m.Version != last || m.Served != last || m.Pinned || m.Lag != 2 {
 		t.Errorf("%+v", m)
 	}
+	// A save of the same bytes further in the log takes the version's place, under its number.
+	position = position.Advance(10, nil, []byte("a copy"))
+	again, err := store.Save(patience(t), &state.Checkpoint{Schema: 1, Numerics: "1", Config: []byte("{}"), Epoch: lease.Epoch, Events: 9,
+		Position: position, Model: []byte{9}, Saved: time.Now().UTC()})
+	if err != nil || again != last {
+		t.Fatalf("version %d, %v; want %d again", again, err, last)
+	}
+	await(t, f, "the same version, further", func(s *Snapshot) bool { return s.Learnt.Version == last && s.Learnt.Lag == 1 })
 	if err := store.Pin(patience(t), first); err != nil {
 		t.Fatal(err)
 	}
