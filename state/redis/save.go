@@ -44,6 +44,17 @@ const (
 	compareEvery = 20
 )
 
+// Why a stale writer overwrites no newer one: a save needs the epoch that Redis holds,
+// and who acquires the lease sets it above what Redis holds, above the head's, and above any
+// that this store acquired. The newer writer acquires last.
+//   - Redis is whole: the older one's epoch is smaller, and its saves are refused.
+//   - The epoch was set back to e: a writer above e gets ErrLost and acquires again, above
+//     its own. One that once had e may save until then, but not below the head's
+//     offset; the owner's next save is above it, or reloads. Both have read one log, and
+//     a model is a function of its log, so neither loses what the other has learnt.
+//   - Epoch and head are both lost: the writer with the larger offset keeps its model;
+//     the other one reloads it.
+
 // Save writes a checkpoint and moves the model's head to it. It uploads only the
 // chunks that Redis lacks, in commands of at most 1 MiB, so that Redis answers others
 // in between. Each request has a time limit that follows the measured speed, so that a

@@ -48,9 +48,6 @@
 // for 30 days on which the model was saved. No clock is asked what day it is: a day is what saves
 // have written. So a clock that runs five years ahead for a while makes one day more.
 //
-// The rule before compared days with the present one. One save by such a clock left 4 of 28
-// versions, and three quiet restarts left none but the head's bytes.
-//
 // # Lost keys
 //
 // Any key may be lost or set back: by eviction, by a fail-over, by hand. A save relies
@@ -70,17 +67,6 @@
 // A replica that becomes the master may lack the last writes, which is the case above. With
 // Config.Replicas a save counts only if replicas have it. Sentinel and Cluster promote the
 // replica that has received most, of those that they reach.
-//
-// Why a stale writer overwrites no newer one: a save needs the epoch that Redis holds,
-// and who acquires the lease sets it above what Redis holds, above the head's, and above any
-// that this store acquired. The newer writer acquires last.
-//   - Redis is whole: the older one's epoch is smaller, and its saves are refused.
-//   - The epoch was set back to e: a writer above e gets ErrLost and acquires again, above
-//     its own. One that once had e may save until then, but not below the head's
-//     offset; the owner's next save is above it, or reloads. Both have read one log, and
-//     a model is a function of its log, so neither loses what the other has learnt.
-//   - Epoch and head are both lost: the writer with the larger offset keeps its model;
-//     the other one reloads it.
 //
 // # Invariants
 //

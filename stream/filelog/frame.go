@@ -163,7 +163,7 @@ func (f *frame) record() (r stream.Record, err error) {
 }
 
 // find returns where the next whole frame begins in b, of an offset in (after, most], and what it is;
-// −1: there is none. It tries every byte.
+// −1: b has none. It tries every byte.
 func (s seed) find(b []byte, after, most int64) (at int, f frame) {
 	for at = 0; at+frameSize <= len(b); at++ {
 		offset := int64(binary.LittleEndian.Uint64(b[at+8:]))
