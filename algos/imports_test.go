@@ -77,10 +77,47 @@ func TestTreesAreApart(t *testing.T) {
 // stream. Which adapter they get is for the commands to say.
 func TestLoopsImportNoStore(t *testing.T) {
 	for _, loop := range []string{"learner", "scorer"} {
-		for _, path := range goList(t, `{{join .Imports "\n"}}`, "cmd/internal/"+loop) {
+		for _, path := range goList(t, `{{join .Imports "\n"}}`, "cmd/internal/service/"+loop) {
 			if strings.HasPrefix(path, module+"/state/") || loop == "learner" && path == module+"/stream/nats" {
-				t.Errorf("cmd/internal/%s imports %s", loop, path)
+				t.Errorf("cmd/internal/service/%s imports %s", loop, path)
 			}
+		}
+	}
+}
+
+// floors are the folders of cmd/internal. A package imports those of its own floor and of lower
+// ones.
+var floors = map[string]int{
+	"data": 0, "process": 0, "show": 0, // files, the process and what it prints
+	"service": 1,           // the loops: events in, a model, answers out
+	"door":    2,           // the ways in
+	"offline": 2, "web": 2, // without servers; the frame of pages
+	"operate": 3, // what an operator does, on a terminal and in a browser
+	"lab":     4, // only cmd/hamlet-lab imports it
+}
+
+// Packages that put a process together import every floor. Of the services none imports them.
+var whole = []string{"service/parts", "service/program/ingest", "service/program/learner", "service/program/scorer", "service/up"}
+
+func TestFloors(t *testing.T) {
+	const inner = module + "/cmd/internal/"
+	for _, line := range goList(t, `{{$p := .ImportPath}}{{range .Imports}}{{$p}}→{{.}}{{"\n"}}{{end}}`, "cmd/internal") {
+		pkg, path, _ := strings.Cut(line, "→")
+		pkg, path = strings.TrimPrefix(pkg, inner), strings.TrimPrefix(path, inner)
+		from, _, _ := strings.Cut(pkg, "/")
+		to, _, below := strings.Cut(path, "/")
+		floor, known := floors[from]
+		if !known && from != "testkit" {
+			t.Errorf("cmd/internal/%s has no floor", pkg)
+		}
+		target, inside := floors[to]
+		switch {
+		case from == "testkit" || !inside || !below || strings.HasPrefix(path, module):
+		case slices.Contains(whole, pkg):
+		case target > floor:
+			t.Errorf("%s imports %s, which is above it", pkg, path)
+		case from == "service" && slices.Contains(whole, path):
+			t.Errorf("%s imports %s, which puts a process together", pkg, path)
 		}
 	}
 }

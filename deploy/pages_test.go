@@ -86,10 +86,12 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// CONTRIBUTING.md says where things are. They are there.
+// CONTRIBUTING.md and ARCHITECTURE.md say where things are. They are there.
 func TestContributingNamesFilesThatExist(t *testing.T) {
 	named := 0
-	for _, m := range regexp.MustCompile("`((?:cmd|stream|state|algos|deploy|[.]ci)/[^` *]*)`").FindAllStringSubmatch(read(t, "../.github/CONTRIBUTING.md"), -1) {
+	path := regexp.MustCompile("`((?:cmd|stream|state|algos|deploy|[.]ci)/[^` *]*)`")
+	said := read(t, "../.github/CONTRIBUTING.md") + read(t, "../.github/ARCHITECTURE.md")
+	for _, m := range path.FindAllStringSubmatch(said, -1) {
 		named++
 		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
 			t.Error(err)

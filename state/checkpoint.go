@@ -41,9 +41,8 @@ type Checkpoint struct {
 	Position Position  // the records absorbed
 	Model    []byte    // the model, opaque here
 	Saved    time.Time // decides which versions a store keeps; not part of the model
-}
 
-// ModelSHA256 returns the SHA-256 of the model's bytes, which names the model.
-func (c *Checkpoint) ModelSHA256() [sha256.Size]byte {
-	return sha256.Sum256(c.Model)
+	// ModelSHA256 is the SHA-256 of Model, which names the model. Split computes it, and so a save
+	// does. Join sets it, and so a load does. Before either it is zero.
+	ModelSHA256 [sha256.Size]byte
 }

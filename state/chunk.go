@@ -17,11 +17,12 @@ type Chunk struct {
 }
 
 // Split returns a checkpoint's manifest and its model's chunks in order. The chunks
-// alias c.Model. An empty model has no chunks. Equal chunks are not merged.
+// alias c.Model. An empty model has no chunks. Equal chunks are not merged. It sets c.ModelSHA256.
 func Split(c *Checkpoint) (*Manifest, []Chunk) {
+	c.ModelSHA256 = sha256.Sum256(c.Model)
 	m := &Manifest{
 		Schema: c.Schema, Numerics: c.Numerics, Config: slices.Clone(c.Config), Epoch: c.Epoch, Writer: c.Writer, Events: c.Events,
-		Position: c.Position, Saved: c.Saved, Model: c.ModelSHA256(), Length: int64(len(c.Model)),
+		Position: c.Position, Saved: c.Saved, Model: c.ModelSHA256, Length: int64(len(c.Model)),
 	}
 	chunks := make([]Chunk, 0, chunkCount(m.Length))
 	for data := range slices.Chunk(c.Model, ChunkSize) {
@@ -61,7 +62,7 @@ func Join(m *Manifest, data [][]byte) (*Checkpoint, error) {
 	}
 	return &Checkpoint{
 		Schema: m.Schema, Numerics: m.Numerics, Config: slices.Clone(m.Config), Epoch: m.Epoch, Writer: m.Writer, Events: m.Events,
-		Position: m.Position, Model: model, Saved: m.Saved,
+		Position: m.Position, Model: model, Saved: m.Saved, ModelSHA256: m.Model,
 	}, nil
 }
 

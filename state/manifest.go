@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -35,9 +34,8 @@ import (
 //	      32K  names of the chunks, in order
 //	      32   SHA-256 of all bytes before
 //
-// Nothing may follow. Each manifest has one encoding. UnmarshalBinary also reads
-// version 1, which lacks the 32 bytes at 72: there Position.Before equals Chain. Version 3 is
-// hamlet 0.1.0's, of one model of several partitions: [ErrPartitions].
+// Nothing may follow. Each manifest has one encoding. Version 3 is hamlet 0.1.0's, of one model of
+// several partitions: [ErrPartitions]. Version 1 was never released.
 type Manifest struct {
 	Schema   int
 	Numerics string
@@ -54,7 +52,7 @@ type Manifest struct {
 
 const (
 	manifestMagic   = "hamletMF"
-	manifestVersion = 2   // the one that is written
+	manifestVersion = 2   // the one that is written and read
 	manifestHeader  = 168 // bytes before numerics
 	orderedVersion  = 3   // of hamlet 0.1.0, which this program does not read
 )
@@ -94,25 +92,22 @@ func (m *Manifest) AppendBinary(dst []byte) ([]byte, error) {
 // The error wraps [ErrCorrupt], except for a version that this program does not know.
 // On an error m is unchanged.
 func (m *Manifest) UnmarshalBinary(b []byte) error {
-	if len(b) < manifestHeader || !bytes.HasPrefix(b, []byte(manifestMagic)) { // version 1 has at least as many, with its hash
+	if len(b) < manifestHeader || !bytes.HasPrefix(b, []byte(manifestMagic)) {
 		return fmt.Errorf("%w: %d bytes that are not a manifest", ErrCorrupt, len(b))
 	}
 	version := binary.BigEndian.Uint32(b[8:])
 	if version == orderedVersion {
 		return fmt.Errorf("%w: hamlet 0.1.0 learnt it from several partitions in the order of another log. With 0.1.0, "+
-			"stop ingest, let the learner save, and write hamlet order export FILE --model THIS; then hamlet log import FILE --model NAME, "+
-			"and have it learnt with --model NAME", ErrPartitions)
+			"stop ingest, let the learner save, and write this model's hamlet order export FILE; then hamlet log import FILE "+
+			"for a model of another name, and have that learnt", ErrPartitions)
 	}
-	if version < 1 || version > manifestVersion {
-		return fmt.Errorf("manifest has version %d, this program reads 1 to %d: use the hamlet that wrote it or a newer one",
+	if version != manifestVersion {
+		return fmt.Errorf("manifest has version %d, this program reads %d: use the hamlet that wrote it or a newer one",
 			version, manifestVersion)
 	}
 	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
 	if got := sha256.Sum256(body); !bytes.Equal(got[:], sum) {
 		return fmt.Errorf("%w: a manifest's hash is %x, not %x", ErrCorrupt, got, sum)
-	}
-	if version == 1 {
-		body = slices.Concat(body[:72], body[40:72], body[72:])
 	}
 	if len(body) < manifestHeader {
 		return fmt.Errorf("%w: a manifest of %d bytes", ErrCorrupt, len(b))
@@ -121,8 +116,8 @@ func (m *Manifest) UnmarshalBinary(b []byte) error {
 	config := uint64(binary.BigEndian.Uint32(body[160:]))
 	chunks := uint64(binary.BigEndian.Uint32(body[164:]))
 	if want := manifestHeader + numerics + config + sha256.Size*chunks; uint64(len(body)) != want {
-		return fmt.Errorf("%w: a manifest of %d bytes announces %d bytes before its hash, in version %d; it has %d",
-			ErrCorrupt, len(b), want, version, len(body))
+		return fmt.Errorf("%w: a manifest of %d bytes announces %d bytes before its hash; it has %d",
+			ErrCorrupt, len(b), want, len(body))
 	}
 	nanoseconds := binary.BigEndian.Uint32(body[112:])
 	if nanoseconds >= 1e9 {

@@ -82,32 +82,6 @@ func TestManifestOfSeveralPartitions(t *testing.T) {
 	}
 }
 
-// A manifest of version 1 stays readable for ever. Any record follows its position. The
-// file was made by the program that wrote version 1.
-func TestManifestOfVersion1(t *testing.T) {
-	golden, err := os.ReadFile(filepath.Join("testdata", "manifest-v1.golden"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, _ := Split(sample())
-	want.Position.Before = want.Position.Chain
-	var got Manifest
-	if err := got.UnmarshalBinary(golden); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(*want, got); diff != "" {
-		t.Errorf("golden manifest (-want +got):\n%s", diff)
-	}
-	if !got.Position.Follows([]byte("any"), []byte("record")) {
-		t.Error("a position that does not know its last record refuses one")
-	}
-	for n := range len(golden) {
-		if err := new(Manifest).UnmarshalBinary(golden[:n]); !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("manifest cut to %d bytes: error %v, want ErrCorrupt", n, err)
-		}
-	}
-}
-
 // Any one bit that flips in a stored manifest is noticed.
 func TestManifestNoticesEveryBit(t *testing.T) {
 	m, _ := Split(sample())
@@ -164,8 +138,7 @@ func TestManifestTime(t *testing.T) {
 	}
 }
 
-// Decoding never panics, and what it accepts encodes to the same bytes, or, of version
-// 1, to bytes that decode to the same. The test corrects the hash at the end, which
+// Decoding never panics, and what it accepts encodes to the same bytes. The test corrects the hash at the end, which
 // would reject nearly all of a fuzzer's inputs.
 func FuzzManifest(f *testing.F) {
 	for _, c := range []*Checkpoint{sample(), {}, {Model: []byte("x"), Config: []byte("{}")}} {
@@ -177,11 +150,6 @@ func FuzzManifest(f *testing.F) {
 		f.Add(b, false)
 		f.Add(b, true)
 	}
-	old, err := os.ReadFile(filepath.Join("testdata", "manifest-v1.golden"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(old, true)
 	f.Fuzz(func(t *testing.T, b []byte, mend bool) {
 		if mend && len(b) >= 32 {
 			b = seal(bytes.Clone(b))
@@ -196,16 +164,6 @@ func FuzzManifest(f *testing.F) {
 		got, err := m.AppendBinary(nil)
 		if err != nil {
 			t.Fatalf("encode what was decoded: %v", err)
-		}
-		if b[11] == 1 {
-			var again Manifest
-			if err := again.UnmarshalBinary(got); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(m, again); diff != "" {
-				t.Fatalf("version 1, encoded as version 2 and decoded (-want +got):\n%s", diff)
-			}
-			return
 		}
 		if !bytes.Equal(got, b) {
 			t.Fatalf("decoded and encoded\n%x to\n%x", b, got)

@@ -64,7 +64,7 @@ func (p Position) Advance(offset int64, key, value []byte, headers ...Header) Po
 
 // Follows reports whether this record, at offset Next−1, is the last one read. If it is
 // not, the log is another one. It is true if the last record is unknown: at the
-// beginning of a log, and for a position of a version 1 manifest.
+// beginning of a log, and where Before is Chain.
 func (p Position) Follows(key, value []byte, headers ...Header) bool {
 	if p.Next == 0 || p.Before == p.Chain {
 		return true

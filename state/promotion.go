@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"time"
 )
 
@@ -29,8 +28,6 @@ const (
 	maxPromotion     = 1 << 10
 	maxPromoter      = 256 // bytes of By
 )
-
-var promotedName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 type promotionJSON struct {
 	Version int       `json:"version"`
@@ -84,7 +81,7 @@ func (p *Promotion) UnmarshalBinary(b []byte) error {
 
 func (p *Promotion) valid() error {
 	switch {
-	case !promotedName.MatchString(p.Model):
+	case !IsModelName(p.Model):
 		return fmt.Errorf("%.80q is no name of a model", p.Model)
 	case len(p.By) > maxPromoter:
 		return fmt.Errorf("who promoted it takes %d bytes, more than %d", len(p.By), maxPromoter)

@@ -1,9 +1,88 @@
 package state
 
 import (
+	"context"
 	"errors"
+	"regexp"
 	"time"
 )
+
+var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// IsModelName reports whether a model may have the name: 1 to 64 of a–z, 0–9 and the hyphen. Package
+// stream has the same.
+func IsModelName(name string) bool { return modelName.MatchString(name) }
+
+// A Store keeps the checkpoints of one model. Package storetest has its laws. Its methods may be
+// called concurrently.
+type Store interface {
+	// Save writes a checkpoint, sets its ModelSHA256, and moves the head to it. The epoch must be the last
+	// that was acquired or seized, and the offset not before the head's; else the error wraps
+	// ErrStale.
+	Save(ctx context.Context, c *Checkpoint) (version int64, err error)
+	// Load returns the checkpoint that a pointer names, and its version. Before the
+	// first save the error wraps ErrNone.
+	Load(ctx context.Context, which Pointer) (*Checkpoint, int64, error)
+	// LoadVersion returns a version. If the store does not keep it, the error wraps ErrNone.
+	LoadVersion(ctx context.Context, version int64) (*Checkpoint, error)
+	// Manifest returns the manifest of the version that a pointer names, and its number. Where
+	// that is corrupt, it may be of a version before. Before the first save the error wraps ErrNone.
+	Manifest(ctx context.Context, which Pointer) (*Manifest, int64, error)
+	// Heading describes what a pointer names, at little cost.
+	Heading(ctx context.Context, which Pointer) (Heading, error)
+	// Versions returns the kept versions, newest first, and behind them the lost ones. It leaves
+	// out those whose manifest cannot be read. Before the first save the error wraps ErrNone.
+	Versions(ctx context.Context) ([]VersionInfo, error)
+	// History returns the versions that are not lost, newest first.
+	History(ctx context.Context) ([]Version, error)
+	// Layout returns an error that wraps ErrPartitions if 0.1.0 saved several models for this one.
+	Layout(ctx context.Context) error
+
+	// Lease reads who is active. Before the first writer it is the zero Lease. It counts a save of
+	// 0.1.0 as a beat, for the one who asks.
+	Lease(ctx context.Context) (Lease, error)
+	// Holder is Lease for who may only read.
+	Holder(ctx context.Context) (Lease, error)
+	// Acquire makes writer the only one, under the next epoch, if the lease is as seen. Else the
+	// error wraps ErrStale.
+	Acquire(ctx context.Context, seen Lease, writer string) (Lease, error)
+	// Seize is Acquire whatever the lease is.
+	Seize(ctx context.Context, writer string) (Lease, error)
+	// Beat says that the holder of mine lives. If another one has the lease, the error wraps
+	// ErrStale.
+	Beat(ctx context.Context, mine Lease) (Lease, error)
+	// Release frees the lease that mine holds.
+	Release(ctx context.Context, mine Lease) (Lease, error)
+	// StepBack moves the head to an older version, which mine's writer goes on from. If another
+	// one has the epoch the error wraps ErrStale; if the version is not kept, or was stepped
+	// back from, ErrNone.
+	StepBack(ctx context.Context, mine Lease, to int64) error
+
+	// Pin points Served at a version. If the store does not keep it, the error wraps ErrNone.
+	Pin(ctx context.Context, version int64) error
+	// Unpin moves Served to the head again.
+	Unpin(ctx context.Context) error
+	// Pinned returns the version that an operator pinned, 0 if there is none. It may be one that
+	// is no longer kept: then the pin is lost, and the head is served.
+	Pinned(ctx context.Context) (int64, error)
+	// MarkReplaced keeps a version because another model takes its place, until the model was saved
+	// on 30 further days.
+	MarkReplaced(ctx context.Context, version int64) error
+	// Promote says which model answers in the place of the store's. It changes no version.
+	Promote(ctx context.Context, p Promotion) error
+	// Promotion returns what Promote said last. Before that the error wraps ErrNone.
+	Promotion(ctx context.Context) (Promotion, error)
+
+	// Beside returns the store of another model of the same place. It need not be closed, and is
+	// of use until this one is.
+	Beside(model string) (Store, error)
+	// Models returns the names of all models of the place that have a checkpoint, in order.
+	Models(ctx context.Context) ([]string, error)
+	// Ping returns why the place cannot be reached.
+	Ping(ctx context.Context) error
+	// Close ends the connections.
+	Close() error
+}
 
 // The errors of a store. A store wraps them; test with errors.Is.
 var (
@@ -80,4 +159,25 @@ type Version struct {
 	Position Position
 	Saved    time.Time
 	Replaced bool // another model has taken its place
+}
+
+// A VersionInfo describes one kept version of a model.
+type VersionInfo struct {
+	Version  int64
+	Epoch    int64
+	Events   uint64 // the model's event count
+	Position Position
+	Saved    time.Time // UTC
+	SHA256   [32]byte  // of the model
+	Bytes    int64     // length of the model
+
+	Numerics string // version of the mathematics that made the model
+	Config   []byte // the model's configuration as canonical JSON
+
+	Pinned bool // an operator pinned it
+	Head   bool // it is the newest
+	Served bool // scorers answer from it
+
+	Replaced bool // another model took its place: see MarkReplaced of [Store]
+	Lost     bool // the log has lost what it learnt: see StepBack of [Store]
 }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -152,6 +153,15 @@ func (a *Alert) setIncident(id string) error {
 	}
 	a.Incident = n
 	return nil
+}
+
+// Notices is where alerts go. Package alerttest has its laws.
+type Notices interface {
+	// Publish publishes alerts in order and returns when all are acknowledged. While that fails
+	// it tries again until ctx ends. An alert may be given again: it drops copies, told by
+	// [Alert.MessageID], as far back as it can know them. An error that wraps [ErrAlerts] is
+	// final.
+	Publish(ctx context.Context, alerts ...Alert) error
 }
 
 // MessageID identifies the alert: its incident and transition. Copies that a restarted

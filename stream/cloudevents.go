@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +19,6 @@ const (
 	// HeaderOrdinal holds an event's place in the source that ingest reads, in
 	// decimal, from 0. Ingest continues there after a restart.
 	HeaderOrdinal = "hamlet-ordinal"
-	// HeaderTrueLabel holds the label before ingest flipped it on request. Only
-	// metrics read it.
-	HeaderTrueLabel = "hamlet-true-label"
 	// HeaderSynthetic marks an event that `hamlet up` made itself. Its value is "1". No
 	// model reads it: it keeps synthetic and real mail out of one topic.
 	HeaderSynthetic = "hamlet-synthetic"
@@ -39,6 +37,20 @@ const (
 	typePrefix  = "hamlet."
 	typeSuffix  = ".v1"
 )
+
+var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// IsModelName reports whether a model may have the name: 1 to 64 of a–z, 0–9 and the hyphen. Package
+// state has the same.
+func IsModelName(name string) bool { return modelName.MatchString(name) }
+
+// CheckModelName returns an error in words if no model may have the name.
+func CheckModelName(name string) error {
+	if IsModelName(name) {
+		return nil
+	}
+	return fmt.Errorf("model name %q: 1 to 64 of a-z, 0-9 and - are allowed", Clip(name, 64))
+}
 
 // EventsTopic is the topic that a model's events come in.
 func EventsTopic(model string) string { return "hamlet.events." + model }

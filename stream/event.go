@@ -284,10 +284,14 @@ func checkName(s string, limit int) error {
 // hides a name that may be an address. Errors quote names and our own keywords, never a
 // text.
 func clip(s string) string {
-	const most = 64
 	if strings.Contains(s, "@") {
 		return "(not shown)"
 	}
+	return Clip(s, 64)
+}
+
+// Clip returns s, or its first most bytes and an ellipsis. A character is not cut.
+func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 )
 
@@ -71,6 +72,46 @@ type Appender interface {
 	// ends, because only it can keep the order. An error says how many records are in. The
 	// others may be in all the same: append them again only if they may be in twice.
 	Append(ctx context.Context, records ...Record) error
+}
+
+// A Topic is a log with all that a service needs of it.
+type Topic interface {
+	Log
+	Timed
+	Appender
+
+	// Name returns what errors and logs call it.
+	Name() string
+
+	// Close ends the calls in progress, and frees what the log holds open.
+	Close() error
+}
+
+// Logs are the logs of one place, by name: the topics of a Kafka, or the folders of a machine.
+type Logs interface {
+	// Open returns a log. It asks nothing, and makes none.
+	Open(name string) (Topic, error)
+
+	// Ping returns why the place cannot be reached. Without a deadline it waits for seconds.
+	Ping(ctx context.Context) error
+
+	// Partitions returns 1 if there is such a log, and 0 if there is none. Only a topic of other
+	// programs has more.
+	Partitions(ctx context.Context, name string) (int, error)
+
+	// Ensure makes a log where it is missing. It keeps records for the retention: 0 is the place's
+	// own, below 0 for ever. A place that has no replicas passes over replication.
+	Ensure(ctx context.Context, name string, replication int, retention time.Duration) error
+
+	// Retention returns how long a log keeps a record, below 0 for ever, and whether it is also
+	// bounded by its size.
+	Retention(ctx context.Context, name string) (d time.Duration, bounded bool, err error)
+
+	// Logger gets what whoever follows a log has to say; nil: nobody listens.
+	Logger() *slog.Logger
+
+	// Patience is how long whoever needs the logs waits for them; 0: for ever.
+	Patience() time.Duration
 }
 
 var (

@@ -142,7 +142,7 @@ func TestSelectionLosesNothing(t *testing.T) {
 	grad := make([]float64, p.n)
 	s.objective.gradient(grad, a)
 	for j, g := range grad {
-		grad[j] = pseudo(g, a[j], 1.0/firstScale)
+		grad[j] = pseudoGradient(g, a[j], 1.0/firstScale)
 	}
 	if got := norm(grad); got > 1e-4*90 {
 		t.Errorf("the pseudo-gradient over all columns is %v long", got)

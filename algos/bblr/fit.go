@@ -1,4 +1,4 @@
-// Laboratory: the paper's variants of a linear fit, for hamlet fit and the tests.
+// Laboratory: the paper's variants of a linear fit, for hamlet-lab fit and the tests.
 
 package bblr
 

@@ -1,4 +1,4 @@
-// Laboratory: the loss and its gradients at any point, for hamlet fit and the tests.
+// Laboratory: the loss and its gradients at any point, for hamlet-lab fit and the tests.
 
 package bblr
 

@@ -15,12 +15,12 @@ import (
 // Steps stay in the orthant that its negative points into.
 type lasso struct {
 	*descent
-	l1     []float64
-	pseudo []float64
+	l1       []float64
+	gradient []float64
 }
 
 func newLasso(d int) *lasso {
-	return &lasso{descent: newDescent(d), l1: make([]float64, d), pseudo: make([]float64, d)}
+	return &lasso{descent: newDescent(d), l1: make([]float64, d), gradient: make([]float64, d)}
 }
 
 func (l *lasso) norm1(a []float64) float64 {
@@ -31,9 +31,9 @@ func (l *lasso) norm1(a []float64) float64 {
 	return sum
 }
 
-// pseudo returns the pseudo-gradient of f(a) + c·|a| at a = v, where f has the
+// pseudoGradient returns the pseudo-gradient of f(a) + c·|a| at a = v, where f has the
 // derivative g.
-func pseudo(g, v, c float64) float64 {
+func pseudoGradient(g, v, c float64) float64 {
 	switch {
 	case v > 0:
 		return g + c
@@ -51,9 +51,9 @@ func pseudo(g, v, c float64) float64 {
 func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (float64, error) {
 	slope := func() []float64 {
 		for j, g := range l.grad {
-			l.pseudo[j] = pseudo(g, a[j], l.l1[j])
+			l.gradient[j] = pseudoGradient(g, a[j], l.l1[j])
 		}
-		return l.pseudo
+		return l.gradient
 	}
 	return l.run(ctx, a, r, f.gradient(l.grad, a)+l.norm1(a), slope,
 		func(value float64) (float64, bool, error) { return l.search(ctx, f, a, value) })
@@ -62,7 +62,7 @@ func (l *lasso) minimise(ctx context.Context, f smooth, a []float64, r rates) (f
 // search is descent.search within the orthant.
 func (l *lasso) search(ctx context.Context, f smooth, a []float64, value float64) (next float64, ok bool, err error) {
 	for j, d := range l.direction {
-		if !(d*l.pseudo[j] < 0) {
+		if !(d*l.gradient[j] < 0) {
 			l.direction[j] = 0
 		}
 	}
@@ -74,14 +74,14 @@ func (l *lasso) search(ctx context.Context, f smooth, a []float64, value float64
 		for j, d := range l.direction {
 			side := a[j]
 			if side == 0 {
-				side = -l.pseudo[j]
+				side = -l.gradient[j]
 			}
 			v := a[j] + float64(t*d)
 			if !(v*side > 0) {
 				v = 0
 			}
 			l.trial[j] = v
-			promised += float64(l.pseudo[j] * (v - a[j]))
+			promised += float64(l.gradient[j] * (v - a[j]))
 		}
 		next = f.gradient(l.trialGrad, l.trial) + l.norm1(l.trial)
 		if next < value && next <= value+float64(armijo*promised) {

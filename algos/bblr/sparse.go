@@ -122,7 +122,7 @@ func (s *sparsifier) descend(ctx context.Context, a []float64) error {
 		for j, v := range a {
 			value += float64(s.l1[j]*math.Abs(v)) + float64(0.5*float64(s.ridge[j]*float64(v*v)))
 			s.grad[j] += float64(s.ridge[j] * v)
-			s.grad[j] = pseudo(s.grad[j], v, s.l1[j])
+			s.grad[j] = pseudoGradient(s.grad[j], v, s.l1[j])
 		}
 		if !(value < last) || !(norm(s.grad) > r.tolerance) {
 			return nil

@@ -129,7 +129,7 @@ func (p *Posterior) UnmarshalBinary(b []byte) error {
 		r.Fill(v)
 	}
 	for j, τ := range q.precision0 {
-		if !validPrecision(τ) || !(q.precision.at(q.dim, j, j) > 0) || !(q.cov.at(q.dim, j, j) > 0) {
+		if !validPrecision(τ) || !(q.precision.At(q.dim, j, j) > 0) || !(q.cov.At(q.dim, j, j) > 0) {
 			r.Fail("a variance of input %d that is not positive", j)
 		}
 	}

@@ -1,5 +1,7 @@
 package blr
 
+import "hamlet/algos/internal/triangle"
+
 // A block holds the events since V and Λ were last written, at most K of them. In it
 //
 //	V = V₀ + Σ gⱼ·uⱼuⱼᵀ,   Λ = Λ₀ + Σ hⱼ·xⱼxⱼᵀ,   gⱼ = −hⱼ/(1+hⱼaⱼ),
@@ -46,7 +48,7 @@ func (b *block) row(of []float64, j int) []float64 {
 func (b *block) deflate(u, x []float64) {
 	for j := range b.n {
 		uj := b.row(b.u, j)
-		axpy(u, -float64(b.g[j]*dot(uj, x)), uj)
+		triangle.Axpy(u, -float64(b.g[j]*triangle.Dot(uj, x)), uj)
 	}
 }
 
@@ -54,35 +56,35 @@ func (b *block) deflate(u, x []float64) {
 func (b *block) variance(x []float64) float64 {
 	sum := 0.0
 	for j := range b.n {
-		s := dot(b.row(b.u, j), x)
+		s := triangle.Dot(b.row(b.u, j), x)
 		sum += float64(b.g[j] * float64(s*s))
 	}
 	return sum
 }
 
 // written returns a + Σ gⱼvⱼvⱼᵀ for the events in the block.
-func (b *block) written(a triangle, g, v []float64, dim int) triangle {
+func (b *block) written(a triangle.Matrix, g, v []float64, dim int) triangle.Matrix {
 	if b.n == 0 {
 		return a
 	}
-	sum := append(triangle(nil), a...)
-	sum.addRank(g[:b.n], v, make([]float64, b.n*(dim+8)), make([]float64, b.n*dim), dim)
+	sum := append(triangle.Matrix(nil), a...)
+	sum.AddRank(g[:b.n], v, make([]float64, b.n*(dim+8)), make([]float64, b.n*dim), dim)
 	return sum
 }
 
 // covarianceNow returns V with the events in the block.
-func (p *Posterior) covarianceNow() triangle {
+func (p *Posterior) covarianceNow() triangle.Matrix {
 	return p.block.written(p.cov, p.block.g, p.block.u, p.dim)
 }
 
 // precisionNow returns Λ with the events in the block.
-func (p *Posterior) precisionNow() triangle {
+func (p *Posterior) precisionNow() triangle.Matrix {
 	return p.block.written(p.precision, p.block.h, p.block.x, p.dim)
 }
 
 // vx sets u = Vx.
 func (p *Posterior) vx(u, x []float64) {
-	p.cov.mulVec(u, x)
+	p.cov.MulVec(u, x)
 	p.block.deflate(u, x)
 }
 
@@ -92,8 +94,8 @@ func (p *Posterior) write() {
 	if b.n == 0 {
 		return
 	}
-	p.cov.addRank(b.g[:b.n], b.u, b.product, b.sums, p.dim)
-	p.precision.addRank(b.h[:b.n], b.x, b.product, b.sums, p.dim)
+	p.cov.AddRank(b.g[:b.n], b.u, b.product, b.sums, p.dim)
+	p.precision.AddRank(b.h[:b.n], b.x, b.product, b.sums, p.dim)
 	b.n = 0
 	p.writes++
 }
@@ -102,8 +104,8 @@ func (p *Posterior) write() {
 func (p *Posterior) add(x, u []float64, h, g float64) {
 	b := &p.block
 	if b.size == 1 {
-		p.precision.addOuter(h, x)
-		p.cov.addOuter(g, u)
+		p.precision.AddOuter(h, x)
+		p.cov.AddOuter(g, u)
 		p.writes++
 		return
 	}
@@ -123,18 +125,16 @@ func (p *Posterior) UpdateMany(dst []Record, xs [][]float64, label func(k int, m
 	vectors := make([][]float64, len(xs))
 	for k, x := range xs {
 		p.checkLength(len(x))
-		if vectors[k] = x; scaleOf(x) != 1 {
-			vectors[k] = scaled(x, scaleOf(x))
-		}
+		vectors[k], _ = Shortened(x)
 	}
 	b := &p.block
 	for k := 0; k < len(vectors); {
 		n := min(b.size-b.n, len(vectors)-k)
 		together := n > 1
 		if together {
-			interleave(b.known, vectors[k:k+n], p.dim)
+			triangle.Interleave(b.known, vectors[k:k+n], p.dim)
 			columns := 4 * p.dim * ((n + 3) / 4)
-			p.cov.mulColumns(b.product, b.known[:columns], b.sums, p.dim)
+			p.cov.MulColumns(b.product, b.known[:columns], b.sums, p.dim)
 		}
 		for c, writes := 0, p.writes; c < n && p.writes == writes; c++ {
 			x := vectors[k]

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/triangle"
 )
 
 // A stream of events from a logistic model: x = [1, normal…], weights of size 1.
@@ -32,7 +33,7 @@ func (s *stream) next() (x []float64, y, phi float64) {
 		x[1+j] = s.r.NormFloat64()
 	}
 	y = -1
-	if s.r.Float64() < logistic.Sigmoid(inOrder(s.w, x)) {
+	if s.r.Float64() < logistic.Sigmoid(triangle.InOrder(s.w, x)) {
 		y = 1
 	}
 	phi = 1
@@ -154,7 +155,7 @@ func TestEvidenceIncrementsAreTheBound(t *testing.T) {
 		eta, w := make([]float64, dim), make([]float64, dim)
 		p.NaturalTo(eta, &mat.SymDense{})
 		p.MeanTo(w)
-		return 0.5*dot(eta, w) + 0.5*p.LogDetV()
+		return 0.5*triangle.Dot(eta, w) + 0.5*p.LogDetV()
 	}
 	prior, terms := quadratic(), 0.0
 	s := newStream(3, dim)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/normal"
+	"hamlet/algos/internal/triangle"
 )
 
 // A simulation is a stream whose p is known: β drawn from N(0, size²I), x = [1,
@@ -30,7 +32,7 @@ func (s *simulation) draw() (x []float64, p float64) {
 	for j := range x[1:] {
 		x[1+j] = s.r.NormFloat64()
 	}
-	return x, logistic.Sigmoid(inOrder(s.beta, x))
+	return x, logistic.Sigmoid(triangle.InOrder(s.beta, x))
 }
 
 func (s *simulation) learn(p *Posterior, n int) []Record {
@@ -52,7 +54,8 @@ func (s *simulation) covered(p *Posterior, n int) float64 {
 	for range n {
 		x, truth := s.draw()
 		m, a := p.Moments(x)
-		if lo, hi := Interval(m, a, 0.9); lo <= truth && truth <= hi {
+		reach := normal.UpperQuantile(0.05) * math.Sqrt(a)
+		if logistic.Sigmoid(m-reach) <= truth && truth <= logistic.Sigmoid(m+reach) {
 			hits++
 		}
 	}
@@ -171,4 +174,12 @@ func TestFitPrior(t *testing.T) {
 			t.Errorf("size %v: without all sites (Λ, η) differ by %g from the prior's", size, apart(p, prior))
 		}
 	}
+}
+
+func flat(dim int, precision float64) []float64 {
+	all := make([]float64, dim)
+	for j := range all {
+		all[j] = precision
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/triangle"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 	inverseTolerance = 1e-6
 	// w against η, in deviations of the weights. Nothing feeds on that error.
 	meanTolerance = 1e-3
-	// Λ of 2¹⁰⁰ events with inputs up to longest.
+	// Λ of 2¹⁰⁰ events with inputs up to MaxInput.
 	largestPrecision = 0x1p300
 )
 
@@ -38,7 +39,7 @@ func (p *Posterior) Check() error {
 	deviations := make([]float64, n)
 	least, most := 0.0, 0.0 // of ln|V|
 	for j, τ := range p.precision0 {
-		l, v := precision.at(n, j, j), cov.at(n, j, j)
+		l, v := precision.At(n, j, j), cov.At(n, j, j)
 		if !(l >= (1-boundSlack)*τ && l <= largestPrecision) || !(v > 0 && v <= (1+boundSlack)/τ) {
 			return bad("precision %v and variance %v of input %d, the prior's precision is %v", l, v, j, τ)
 		}
@@ -48,9 +49,9 @@ func (p *Posterior) Check() error {
 	if slack := 1 + float64(boundSlack*(math.Abs(least)+math.Abs(most))); !(p.logDetV >= least-slack && p.logDetV <= most+slack) {
 		return bad("ln|V| = %v, want %v to %v", p.logDetV, least, most)
 	}
-	for k, a := range []triangle{precision, cov} {
-		if i, j, ok := a.minors(n); !ok {
-			return bad("%s %v of the inputs %d and %d, %v and %v of each", []string{"precision", "covariance"}[k], a.at(n, i, j), i, j, a.at(n, i, i), a.at(n, j, j))
+	for k, a := range []triangle.Matrix{precision, cov} {
+		if i, j, ok := a.Minors(n, 1+boundSlack); !ok {
+			return bad("%s %v of the inputs %d and %d, %v and %v of each", []string{"precision", "covariance"}[k], a.At(n, i, j), i, j, a.At(n, i, i), a.At(n, j, j))
 		}
 	}
 
@@ -58,8 +59,8 @@ func (p *Posterior) Check() error {
 	for j, d := range deviations {
 		sum[j] = math.Abs(p.mean[j]) + d
 	}
-	precision.mulVec(got, p.mean)
-	precision.mulAbs(scale, sum)
+	precision.MulVec(got, p.mean)
+	precision.MulAbs(scale, sum)
 	for j, η := range p.eta {
 		if !(math.Abs(got[j]-η) <= meanTolerance*min(scale[j], math.MaxFloat64)) {
 			return bad("η of input %d is %v, Λw is %v", j, η, got[j])
@@ -73,10 +74,10 @@ func (p *Posterior) Check() error {
 				x[j] = -d
 			}
 		}
-		precision.mulVec(got, x)
-		cov.mulVec(twice, got)
-		precision.mulAbs(sum, deviations)
-		cov.mulAbs(scale, sum)
+		precision.MulVec(got, x)
+		cov.MulVec(twice, got)
+		precision.MulAbs(sum, deviations)
+		cov.MulAbs(scale, sum)
 		for j := range x {
 			if !(math.Abs(twice[j]-x[j]) <= inverseTolerance*scale[j]) {
 				return bad("V is not the inverse of Λ: x[%d] is %v, VΛx %v", j, x[j], twice[j])
@@ -84,39 +85,4 @@ func (p *Posterior) Check() error {
 		}
 	}
 	return nil
-}
-
-// minors reports whether |aᵢⱼ| ≤ √(aᵢᵢ·aⱼⱼ), up to boundSlack, for all i and j of a
-// matrix with a positive diagonal. If not, it returns the first i and j that fail.
-func (a triangle) minors(n int) (i, j int, ok bool) {
-	roots := make([]float64, n)
-	for i := range roots {
-		roots[i] = math.Sqrt(a.at(n, i, i))
-	}
-	for i := range n {
-		most := (1 + boundSlack) * roots[i]
-		for k, v := range a.row(n, i) {
-			if !(math.Abs(v) <= most*roots[i+k]) {
-				return i, i + k, false
-			}
-		}
-	}
-	return 0, 0, true
-}
-
-// mulAbs sets dst = |A|·x.
-func (a triangle) mulAbs(dst, x []float64) {
-	n := len(x)
-	clear(dst)
-	for i := range n {
-		s := 0.0
-		for k, v := range a.row(n, i) {
-			v = math.Abs(v)
-			s += float64(v * x[i+k])
-			if k > 0 {
-				dst[i+k] += float64(v * x[i])
-			}
-		}
-		dst[i] += s
-	}
 }

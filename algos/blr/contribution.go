@@ -14,7 +14,7 @@ type Contribution struct {
 // Moments does.
 func (p *Posterior) Contributions(dst []Contribution, x []float64) []Contribution {
 	p.checkLength(len(x))
-	scaleOf(x)
+	Shortened(x)
 	for j, v := range x {
 		dst = append(dst, Contribution{
 			Mean: float64(p.mean[j] * v),
@@ -26,7 +26,7 @@ func (p *Posterior) Contributions(dst []Contribution, x []float64) []Contributio
 
 // varianceOf returns Vⱼⱼ.
 func (p *Posterior) varianceOf(j int) float64 {
-	v := p.cov.at(p.dim, j, j)
+	v := p.cov.At(p.dim, j, j)
 	for k := range p.block.n {
 		u := p.block.row(p.block.u, k)[j]
 		v += float64(p.block.g[k] * float64(u*u))

@@ -3,7 +3,7 @@
 //
 //	p(y | x, β) = σ(y·βᵀx),  y = ±1,   β ~ N(w, V),
 //
-// learnt one event at a time ([Posterior]) or from all events at once ([FitBatch]):
+// learnt one event at a time ([Posterior]):
 //
 //	p, err := blr.New(blr.Config{Dim: 3}) // x₀ = 1 is the constant
 //	if err != nil {
@@ -53,8 +53,8 @@
 // # Prediction and correction
 //
 // For an x, everything follows from the moments m and a: [Predictive] (the log-odds of
-// E[σ(z)]), its approximation [Moderate] with the probability Prob, [Exact], [Interval],
-// [Bounds] (the paper's (35)). Contributions split m and a among inputs. With a half-life
+// E[σ(z)]), its approximation [Moderate] with the probability Prob, and [Exact].
+// Contributions split m and a among inputs. With a half-life
 // of H events the sites fade by a power prior: ρ = 2^(−1/H), and every 50th update is
 // followed by Λ ← ρ⁵⁰Λ + (1−ρ⁵⁰)Λ₀, η likewise. Refresh and Sweep solve sites again under
 // the current belief, Unlearn subtracts a site, [Merge] adds the sites of posteriors that

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/triangle"
 )
 
 // Config describes a prior and how its posterior learns. Zero fields mean the defaults
@@ -35,6 +36,9 @@ type Config struct {
 const (
 	// MaxDim bounds D: V, Λ and the scratch of 32,768 inputs take 13 GB.
 	MaxDim = 1 << 15
+	// MaxInput bounds inputs, so that a = xᵀVx stays finite: an x with a larger entry is
+	// scaled down.
+	MaxInput = 0x1p100
 
 	defaultRefactor = 1000
 	// With a half-life, sites fade at every 50th update, because it costs a factoring.
@@ -47,8 +51,6 @@ const (
 	probeTolerance = 1e-8
 	// After an event with a larger h·a, V along Vx has lost six of its sixteen digits.
 	cancellation = 1e6
-	// Vectors with a larger entry are scaled down, so that a = xᵀVx stays finite.
-	longest = 0x1p100
 )
 
 // A Posterior is the belief β ~ N(w, V) about the weights. Moments, Prob and
@@ -65,11 +67,11 @@ type Posterior struct {
 	mean0, precision0 []float64 // the prior
 
 	// The natural parameters Λ = V⁻¹ and η = Λw.
-	precision triangle
+	precision triangle.Matrix
 	eta       []float64
 
 	// Invariant: V = Λ⁻¹, w = Vη and ln|V| to rounding. Λ and V lack the events in block.
-	cov     triangle
+	cov     triangle.Matrix
 	mean    []float64
 	logDetV float64
 	block   block
@@ -82,8 +84,8 @@ type Posterior struct {
 	repaired    uint64 // factorings because V was found inaccurate
 	raised      uint64 // pivots that a factoring had to raise to the prior's
 
-	u      []float64 // scratch of Update: Vx
-	factor triangle  // scratch of factorings
+	u      []float64       // scratch of Update: Vx
+	factor triangle.Matrix // scratch of factorings
 }
 
 // New returns the prior of cfg. The error names every wrong field.
@@ -99,14 +101,14 @@ func New(cfg Config) (*Posterior, error) {
 		errs = append(errs, fmt.Errorf("blr: prior precision has %d entries for %d inputs", len(cfg.Precision), cfg.Dim))
 	}
 	for j, m := range cfg.Mean {
-		if !(math.Abs(m) <= longest) {
-			errs = append(errs, fmt.Errorf("blr: prior mean of input %d is %v: want a finite number up to %g", j, m, float64(longest)))
+		if !(math.Abs(m) <= MaxInput) {
+			errs = append(errs, fmt.Errorf("blr: prior mean of input %d is %v: want a finite number up to %g", j, m, float64(MaxInput)))
 		}
 	}
 	for j, τ := range cfg.Precision {
 		if !validPrecision(τ) {
 			errs = append(errs, fmt.Errorf("blr: prior precision of input %d is %v: want a number from %g to %g",
-				j, τ, 1/float64(longest), float64(longest)))
+				j, τ, 1/float64(MaxInput), float64(MaxInput)))
 		}
 	}
 	if cfg.Site > ExactRVGA {
@@ -146,15 +148,15 @@ func New(cfg Config) (*Posterior, error) {
 	}
 	copy(p.precision0, cfg.Precision)
 	for j, τ := range p.precision0 {
-		p.precision.row(p.dim, j)[0] = τ
-		p.cov.row(p.dim, j)[0] = 1 / τ
+		p.precision.Row(p.dim, j)[0] = τ
+		p.cov.Row(p.dim, j)[0] = 1 / τ
 		p.eta[j] = float64(τ * p.mean0[j])
 		p.logDetV -= logistic.Log(τ)
 	}
 	return p, nil
 }
 
-func validPrecision(τ float64) bool { return τ >= 1/longest && τ <= longest }
+func validPrecision(τ float64) bool { return τ >= 1/MaxInput && τ <= MaxInput }
 
 func validHalfLife(events float64) bool { return events >= 1 && events <= math.MaxFloat64 }
 
@@ -170,8 +172,8 @@ func (p *Posterior) allocate(dim, block int) {
 	for _, v := range []*[]float64{&p.mean0, &p.precision0, &p.eta, &p.mean, &p.u} {
 		*v = make([]float64, dim)
 	}
-	for _, a := range []*triangle{&p.precision, &p.cov, &p.factor} {
-		*a = newTriangle(dim)
+	for _, a := range []*triangle.Matrix{&p.precision, &p.cov, &p.factor} {
+		*a = triangle.New(dim)
 	}
 }
 
@@ -219,28 +221,14 @@ func (p *Posterior) MeanTo(dst []float64) {
 }
 
 // CovarianceTo writes V to dst, which is D×D or empty.
-func (p *Posterior) CovarianceTo(dst *mat.SymDense) { p.covarianceNow().copyTo(dst, p.dim) }
+func (p *Posterior) CovarianceTo(dst *mat.SymDense) { p.covarianceNow().CopyTo(dst, p.dim) }
 
 // NaturalTo writes the natural parameters: η = V⁻¹w to eta, of length D, and
 // Λ = V⁻¹ to lambda, which is D×D or empty.
 func (p *Posterior) NaturalTo(eta []float64, lambda *mat.SymDense) {
 	p.checkLength(len(eta))
 	copy(eta, p.eta)
-	p.precisionNow().copyTo(lambda, p.dim)
-}
-
-func (a triangle) copyTo(dst *mat.SymDense, n int) {
-	if dst.IsEmpty() {
-		dst.ReuseAsSym(n)
-	}
-	if dst.SymmetricDim() != n {
-		panic(fmt.Sprintf("blr: a %d×%d matrix for %d inputs", dst.SymmetricDim(), dst.SymmetricDim(), n))
-	}
-	for i := range n {
-		for j, v := range a.row(n, i) {
-			dst.SetSym(i, i+j, v)
-		}
-	}
+	p.precisionNow().CopyTo(lambda, p.dim)
 }
 
 func (p *Posterior) checkLength(n int) {
@@ -255,7 +243,7 @@ func (p *Posterior) Clone() *Posterior {
 	for _, v := range []*[]float64{&q.mean0, &q.precision0, &q.eta, &q.mean, &q.u} {
 		*v = slices.Clone(*v)
 	}
-	for _, a := range []*triangle{&q.precision, &q.cov, &q.factor} {
+	for _, a := range []*triangle.Matrix{&q.precision, &q.cov, &q.factor} {
 		*a = slices.Clone(*a)
 	}
 	b := &q.block

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/normal"
 )
 
 // Predictive returns the log-odds f(m, a) of the predictive probability E[σ(z)],
@@ -75,7 +76,7 @@ func predictive(m, a float64) float64 {
 	s := math.Sqrt(a)
 	if x := m / math.Sqrt(2*(a+twinScale2)); x < 0.5 {
 		// ½−Q without Q's rounding: f has m's sign also where Q is almost ½.
-		half := float64(0.5*erf(x)) - float64(logistic.Exp(float64(-0.5*float64(m*(m/a))))*twinSum(m, a, s))
+		half := float64(0.5*normal.Erf(x)) - float64(logistic.Exp(float64(-0.5*float64(m*(m/a))))*twinSum(m, a, s))
 		return logistic.Log1p(2 * half / (0.5 - half))
 	}
 	l := logTail(m, a, s)
@@ -122,7 +123,7 @@ func logTail(m, a, s float64) float64 {
 		return float64(0.5*a) - m + logTail(a-m, a, s)
 	}
 	ρ, τ2 := m/a, a+twinScale2
-	twin := float64(0.5 * logistic.Exp(float64(0.5*twinScale2*float64(ρ*ρ)*(a/τ2))) * erfcx(m/math.Sqrt(2*τ2)))
+	twin := float64(0.5 * logistic.Exp(float64(0.5*twinScale2*float64(ρ*ρ)*(a/τ2))) * normal.Erfcx(m/math.Sqrt(2*τ2)))
 	return logistic.Log(twin+twinSum(m, a, s)) - float64(0.5*float64(m*ρ))
 }
 
@@ -149,7 +150,7 @@ func twinSum(m, a, s float64) float64 {
 var twinGap = func() (d [66]float64) {
 	for k := range d {
 		z := twinStep * float64(k+1)
-		d[k] = logistic.Sigmoid(-z) - normalCDF(-z/math.Sqrt(twinScale2))
+		d[k] = logistic.Sigmoid(-z) - normal.CDF(-z/math.Sqrt(twinScale2))
 	}
 	return d
 }()

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/normal"
 )
 
 // Expectations of σ, σ′ and ln σ under z ~ N(m, s²) by the trapezoidal rule, to
@@ -101,9 +102,9 @@ func Exact(m, a float64) float64 {
 	n, sum := centred(m, s), 0.0
 	for k := n.lo; k <= n.hi; k++ {
 		z := float64(float64(k) * n.step)
-		sum += float64(n.weight((z-m)/s, s) * (logistic.Sigmoid(z) - normalCDF(z/math.Sqrt(twinScale2))))
+		sum += float64(n.weight((z-m)/s, s) * (logistic.Sigmoid(z) - normal.CDF(z/math.Sqrt(twinScale2))))
 	}
-	return min(max(normalCDF(m/τ)+sum, 0), 0.5)
+	return min(max(normal.CDF(m/τ)+sum, 0), 0.5)
 }
 
 // meanLogSigmoid returns E[ln σ(z)], z ~ N(m, s²).
@@ -123,10 +124,10 @@ func meanLogSigmoid(m, s float64) float64 {
 	n, sum := centred(m, s), 0.0
 	for k := n.lo; k <= n.hi; k++ {
 		z := float64(float64(k) * n.step)
-		twin := float64(c*normalPDF(z/c)) - float64(z*normalCDF(-z/c))
+		twin := float64(c*normal.PDF(z/c)) - float64(z*normal.CDF(-z/c))
 		sum += float64(n.weight((z-m)/s, s) * (-logistic.LogSigmoid(z) - twin))
 	}
-	return -(float64(τ*normalPDF(m/τ)) - float64(m*normalCDF(-m/τ)) + sum)
+	return -(float64(τ*normal.PDF(m/τ)) - float64(m*normal.CDF(-m/τ)) + sum)
 }
 
 // slopes are expectations under z = m + s·ε, ε ~ N(0, 1), of the likelihood of
@@ -172,87 +173,3 @@ func slopesAt(m, s float64) slopes {
 	}
 	return e
 }
-
-func normalPDF(x float64) float64 {
-	return float64(1 / math.Sqrt(2*math.Pi) * logistic.Exp(float64(-0.5*float64(x*x))))
-}
-
-// normalCDF returns Φ(x) = ½ erfc(−x/√2). The rounding of x makes the relative error
-// in the lower tail (4+x²)·2e−16.
-func normalCDF(x float64) float64 {
-	if x > 0 {
-		return 1 - normalCDF(-x)
-	}
-	return 0.5 * erfc(-x/math.Sqrt2)
-}
-
-// erfc returns erfc(x), x ≥ 0. Below ½ it is 1 minus erf's Taylor series; above,
-// the trapezoidal rule with step h = ½ for
-//
-//	erfc(x) = (x/π)·e^{−x²} ∫ e^{−t²}/(t²+x²) dt
-//
-// plus the part of the poles at ±ix, 2/(1−e^{2πx/h}), for x < π/h (C.
-// Chiarella and A. Reichel, On the evaluation of integrals related to the error
-// function, 1968). The rest is below e^{−π²/h²} = 7e−18, relative.
-func erfc(x float64) float64 {
-	if x > 40 {
-		return 0 // it is below 10⁻⁶⁹⁴
-	}
-	if x < 0.5 {
-		return 1 - erf(x)
-	}
-	// e^{−x²} with the digits that squaring x rounds away.
-	head := math.Float64frombits(math.Float64bits(x) &^ (1<<27 - 1))
-	e := float64(logistic.Exp(-float64(head*head)) * logistic.Exp(-float64((x-head)*(x+head))))
-	r := float64(float64(erfcStep/math.Pi*x) * float64(e*erfcSum(x)))
-	if x < math.Pi/erfcStep {
-		r += 2 / (1 - logistic.Exp(2*math.Pi/erfcStep*x))
-	}
-	return r
-}
-
-const erfcStep = 0.5
-
-// erfcSum returns Σ e^{−t²}/(t²+x²) over t = kh for all integers k.
-func erfcSum(x float64) float64 {
-	x2, sum := float64(x*x), 0.0
-	for k := len(gaussTable) - 1; k >= 0; k-- {
-		t := erfcStep * float64(k+1)
-		sum += gaussTable[k] / (float64(t*t) + x2)
-	}
-	return 1/x2 + 2*sum
-}
-
-// erfcx returns e^{x²}·erfc(x), x ≥ 0, which never underflows: it tends to 1/(√π·x). Its
-// relative error is some 1e−15.
-func erfcx(x float64) float64 {
-	switch {
-	case x < 0.5:
-		return float64(logistic.Exp(float64(x*x)) * (1 - erf(x)))
-	case x > 1e8: // x² may overflow, and the next term, 1/(2x²), is below rounding
-		return 1 / math.Sqrt(math.Pi) / x
-	}
-	r := float64(float64(erfcStep/math.Pi*x) * erfcSum(x))
-	if x < math.Pi/erfcStep {
-		r += 2 * logistic.Exp(float64(x*x)) / (1 - logistic.Exp(2*math.Pi/erfcStep*x))
-	}
-	return r
-}
-
-// erf returns erf(x) for 0 ≤ x < ½ by its Taylor series.
-func erf(x float64) float64 {
-	x2, term, sum := float64(x*x), x, x
-	for k := 1; k < 16; k++ {
-		term *= -x2 / float64(k)
-		sum += term / float64(2*k+1)
-	}
-	return float64(2 / math.Sqrt(math.Pi) * sum)
-}
-
-// gaussTable holds e^{−k²/4} for k = 1 … 13, where it is 4e−19.
-var gaussTable = func() (t [13]float64) {
-	for k := range t {
-		t[k] = logistic.Exp(-0.25 * float64((k+1)*(k+1)))
-	}
-	return t
-}()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/triangle"
 )
 
 // learnAll returns a posterior of the stream's events and their records.
@@ -24,7 +25,7 @@ func learnAll(t testing.TB, cfg Config, seed uint64, n int) (*Posterior, []Recor
 // bound is (11) with its prior, ln|V₀|'s sign set right, and the sites of recs:
 // the sum over events of E[ln bound] less KL(posterior‖prior).
 func boundOf(p *Posterior, recs []Record) float64 {
-	quad := 0.5*inOrder(p.eta, p.mean) + 0.5*p.LogDetV()
+	quad := 0.5*triangle.InOrder(p.eta, p.mean) + 0.5*p.LogDetV()
 	for j, τ := range p.precision0 {
 		quad += 0.5*math.Log(τ) - 0.5*τ*p.mean0[j]*p.mean0[j]
 	}
@@ -76,7 +77,7 @@ func TestRefreshClimbsToTheFixedPoint(t *testing.T) {
 	// Λ is that of the sites, and no more.
 	q := mustNew(t, Config{Dim: dim, Precision: p.precision0, Mean: p.mean0})
 	for _, r := range recs {
-		q.precision.addOuter(r.H, r.X)
+		q.precision.AddOuter(r.H, r.X)
 		for j, v := range r.X {
 			q.eta[j] += r.Eta * v
 		}
@@ -170,8 +171,8 @@ func TestRefreshThin(t *testing.T) {
 			p.Update([]float64{1, 0.5, 0}, 1, 1)
 			want := p.Clone()
 			rec := Record{X: []float64{size, -size, 2 * size}, Y: 1, Phi: 1, Step: Step{H: 0.25, Eta: 0.5}}
-			p.cov.mulVec(p.u, rec.X)
-			p.addSite(rec.X, rec.H, rec.Eta, inOrder(p.mean, rec.X), dot(rec.X, p.u))
+			p.cov.MulVec(p.u, rec.X)
+			p.addSite(rec.X, rec.H, rec.Eta, triangle.InOrder(p.mean, rec.X), triangle.Dot(rec.X, p.u))
 			p.remake()
 			m, _ := p.Moments(rec.X)
 			moved, err := p.Refresh(&rec)
@@ -208,7 +209,7 @@ func TestMerge(t *testing.T) {
 		var recs []Record
 		parts[k], recs = learnAll(t, cfg, uint64(90+k), 50+30*k)
 		for _, r := range recs {
-			whole.precision.addOuter(r.H, r.X)
+			whole.precision.AddOuter(r.H, r.X)
 			for j, v := range r.X {
 				whole.eta[j] += r.Eta * v
 			}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/triangle"
 )
 
 // A Region is the region of interest of MacKay (1992, Information-based objective functions
@@ -18,7 +19,7 @@ import (
 type Region struct {
 	keep    float64 // ρ, what an event leaves of those before it
 	count   float64 // N
-	moments triangle
+	moments triangle.Matrix
 	u       []float64 // scratch: Vx
 }
 
@@ -33,25 +34,23 @@ func NewRegion(dim int, halfLife float64) *Region {
 	if halfLife != 0 {
 		keep = logistic.Exp(-math.Ln2 / halfLife)
 	}
-	return &Region{keep: keep, moments: newTriangle(dim), u: make([]float64, dim)}
+	return &Region{keep: keep, moments: triangle.New(dim), u: make([]float64, dim)}
 }
 
 // Add adds an event with inputs z and the weight c ≥ 0, usually [Stake]. It costs D² products.
 // It panics if len(z) ≠ D or an entry is not finite. Entries beyond 2¹⁰⁰ are scaled down.
 func (r *Region) Add(z []float64, c float64) {
 	r.checkLength(len(z))
-	if !(c >= 0 && c <= longest) {
+	if !(c >= 0 && c <= MaxInput) {
 		panic(fmt.Sprintf("blr: an event of weight %v in a region", c))
 	}
-	if scale := scaleOf(z); scale != 1 {
-		z = scaled(z, scale)
-	}
+	z, _ = Shortened(z)
 	if r.keep != 1 {
 		for i := range r.moments {
 			r.moments[i] *= r.keep
 		}
 	}
-	r.moments.addOuter(c, z)
+	r.moments.AddOuter(c, z)
 	r.count = float64(r.keep*r.count) + 1
 }
 
@@ -67,8 +66,8 @@ func (r *Region) Doubt(p *Posterior) float64 {
 	cov := p.covarianceNow()
 	sum := 0.0
 	for i := range p.dim {
-		s, v := r.moments.row(p.dim, i), cov.row(p.dim, i)
-		sum += float64(2*dot(s, v)) - float64(s[0]*v[0])
+		s, v := r.moments.Row(p.dim, i), cov.Row(p.dim, i)
+		sum += float64(2*triangle.Dot(s, v)) - float64(s[0]*v[0])
 	}
 	return max(sum, 0) / r.count
 }
@@ -85,21 +84,19 @@ func (r *Region) Doubt(p *Posterior) float64 {
 func (r *Region) Fall(p *Posterior, x []float64) float64 {
 	r.checkLength(p.dim)
 	p.checkLength(len(x))
-	if scale := scaleOf(x); scale != 1 {
-		x = scaled(x, scale)
-	}
+	x, _ = Shortened(x)
 	if r.count == 0 {
 		return 0
 	}
 	p.vx(r.u, x)
-	m, a := inOrder(p.mean, x), max(dot(x, r.u), 0)
+	m, a := triangle.InOrder(p.mean, x), max(triangle.Dot(x, r.u), 0)
 	z := Predictive(m, a)
 	shrink := 0.0
 	for _, y := range [2]float64{-1, 1} {
 		h := p.solve(m, a, y, 1).H
 		shrink += float64(logistic.Sigmoid(float64(y*z)) * (h / (1 + float64(h*a))))
 	}
-	return shrink * max(r.moments.quadratic(r.u), 0) / r.count
+	return shrink * max(r.moments.Quadratic(r.u), 0) / r.count
 }
 
 func (r *Region) checkLength(n int) {

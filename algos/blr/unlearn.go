@@ -7,7 +7,17 @@ import (
 	"slices"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/triangle"
 )
+
+// A Record is one event as the posterior absorbed it: all that Unlearn and Refresh need.
+// It added H·xxᵀ to Λ and Eta·x to η; with a half-life both have faded since.
+type Record struct {
+	X      []float64 // the inputs, of length D
+	Y, Phi float64   // the label ±1, and the power of its likelihood, at most MostPower
+	Step             // the site
+	Fades  uint64    // the posterior's Fades before the event
+}
 
 // ErrIndefinite is the cause of an error of Unlearn and Refresh: the site is not in the
 // belief. It was never learnt, or has been withdrawn, or another posterior learnt it.
@@ -49,7 +59,7 @@ func (p *Posterior) standing(rec *Record) (h, eta, left float64) {
 func (p *Posterior) checkRecord(rec *Record) error {
 	p.checkLength(len(rec.X))
 	for j, v := range rec.X {
-		if !(math.Abs(v) <= longest) {
+		if !(math.Abs(v) <= MaxInput) {
 			return fmt.Errorf("blr: input %d of the record is %v", j, v)
 		}
 	}
@@ -79,7 +89,7 @@ func (p *Posterior) Unlearn(rec Record) (Receipt, error) {
 	x := rec.X
 	h, eta, left := p.standing(&rec)
 	p.vx(p.u, x)
-	a, m := max(dot(x, p.u), 0), inOrder(p.mean, x)
+	a, m := max(triangle.Dot(x, p.u), 0), triangle.InOrder(p.mean, x)
 	rest := 1 - float64(h*a)
 	// Without the site, Λ is the prior's plus other sites. So a/q is at most the prior's
 	// variance of xᵀβ.
@@ -120,8 +130,8 @@ func (p *Posterior) priorVariance(x []float64) float64 {
 func (p *Posterior) addSite(x []float64, h, eta, m, a float64) {
 	ha := float64(h * a)
 	r := (eta - float64(h*m)) / (1 + ha)
-	p.precision.addOuter(h, x)
-	p.cov.addOuter(-h/(1+ha), p.u)
+	p.precision.AddOuter(h, x)
+	p.cov.AddOuter(-h/(1+ha), p.u)
 	for j, v := range x {
 		p.eta[j] += float64(eta * v)
 		p.mean[j] += float64(r * p.u[j])
@@ -136,13 +146,13 @@ func (p *Posterior) withdrawThin(x []float64, h, eta float64) (a float64, err er
 	n := p.dim
 	before := p.precisionNow()
 	rest := slices.Clone(before)
-	rest.addOuter(-h, x)
+	rest.AddOuter(-h, x)
 	// With Λ's rounding added, every pivot must be at least the prior's precision.
 	copy(p.factor, rest)
 	for i := range n {
-		p.factor.row(n, i)[0] += float64(float64(1e-15*float64(n)) * before.at(n, i, i))
+		p.factor.Row(n, i)[0] += float64(float64(1e-15*float64(n)) * before.At(n, i, i))
 	}
-	if p.factor.cholesky(p.precision0) > 0 {
+	if p.factor.Cholesky(p.precision0) > 0 {
 		return 0, fmt.Errorf("blr: withdraw a site without which the precision is not positive definite: %w", ErrIndefinite)
 	}
 	p.write()
@@ -152,7 +162,7 @@ func (p *Posterior) withdrawThin(x []float64, h, eta float64) (a float64, err er
 	}
 	p.repaired++
 	p.remake()
-	return p.cov.quadratic(x), nil
+	return p.cov.Quadratic(x), nil
 }
 
 // corrected counts a withdrawal or refresh along x and repairs V if it is inaccurate.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"hamlet/algos/internal/triangle"
 )
 
 // natural returns (Λ, η) with all numbers in one slice, and the largest of them.
@@ -112,7 +114,7 @@ func TestUnlearnWithForgetting(t *testing.T) {
 		if n%9 == 4 && n > 300 {
 			gone[n] = rec
 		} else {
-			without.precision.addOuter(rec.H, x)
+			without.precision.AddOuter(rec.H, x)
 			for j, v := range x {
 				without.eta[j] += rec.Eta * v
 			}
@@ -231,8 +233,8 @@ func TestUnlearnThin(t *testing.T) {
 		p.Update([]float64{1, 0.5, 0}, 1, 1)
 		before := p.Clone()
 		rec := Record{X: []float64{size, -size, 2 * size}, Y: 1, Phi: 1, Step: Step{H: 0.25, Eta: 0.5}}
-		p.cov.mulVec(p.u, rec.X)
-		p.addSite(rec.X, rec.H, rec.Eta, inOrder(p.mean, rec.X), dot(rec.X, p.u))
+		p.cov.MulVec(p.u, rec.X)
+		p.addSite(rec.X, rec.H, rec.Eta, triangle.InOrder(p.mean, rec.X), triangle.Dot(rec.X, p.u))
 		p.remake()
 		receipt, err := p.Unlearn(rec)
 		if err != nil {

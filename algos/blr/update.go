@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/internal/triangle"
 )
 
 // MostPower is the highest power of a likelihood: 2 counts an event twice.
@@ -17,11 +18,8 @@ const MostPower = 2
 // an entry exceeds 2¹⁰⁰, Update divides x by a power of two, and the record holds that copy.
 func (p *Posterior) Update(x []float64, y, phi float64) Record {
 	p.checkLength(len(x))
-	scale := scaleOf(x)
+	x, _ = Shortened(x)
 	checkLabel(y, phi)
-	if scale != 1 {
-		x = scaled(x, scale)
-	}
 	p.vx(p.u, x)
 	m, a := p.momentsAlong(x)
 	return p.absorb(x, m, a, y, phi)
@@ -39,14 +37,14 @@ func checkLabel(y, phi float64) {
 // momentsAlong returns m = wᵀx and a = xᵀVx; p.u holds Vx. If rounding made a negative,
 // it computes V and p.u again.
 func (p *Posterior) momentsAlong(x []float64) (m, a float64) {
-	a = dot(x, p.u)
+	a = triangle.Dot(x, p.u)
 	if !(a >= 0) {
 		p.repaired++
 		p.remake()
 		p.vx(p.u, x)
-		a = max(dot(x, p.u), 0)
+		a = max(triangle.Dot(x, p.u), 0)
 	}
-	return inOrder(p.mean, x), a
+	return triangle.InOrder(p.mean, x), a
 }
 
 // absorb learns the event; p.u holds Vx.
@@ -87,7 +85,7 @@ func (p *Posterior) solve(m, a, y, phi float64) Step {
 	if p.xiStop == 0 {
 		return p.site.Solve(m, a, y, phi)
 	}
-	st := iterateJJ(y*m, a, phi, inOrder(p.eta, p.mean), p.logDetV, p.xiStop)
+	st := iterateJJ(y*m, a, phi, triangle.InOrder(p.eta, p.mean), p.logDetV, p.xiStop)
 	st.R *= y
 	st.Eta *= y
 	return st
@@ -101,9 +99,9 @@ func (p *Posterior) Fades() uint64 {
 	return p.updates / forgetEvery
 }
 
-// scaleOf returns the power of two that brings x within ±longest, usually 1. It panics if
-// an entry is not finite.
-func scaleOf(x []float64) float64 {
+// Shortened returns x within ±MaxInput, and the power of two that brought it there: usually
+// x itself and 1, else a copy. It panics if an entry is not finite.
+func Shortened(x []float64) (short []float64, scale float64) {
 	largest := 0.0
 	for j, v := range x {
 		v = math.Abs(v)
@@ -114,35 +112,30 @@ func scaleOf(x []float64) float64 {
 			largest = v
 		}
 	}
-	if largest <= longest {
-		return 1
+	if largest <= MaxInput {
+		return x, 1
 	}
 	_, exp := math.Frexp(largest) // exact; largest < 2^exp
-	return math.Ldexp(1, 100-exp)
-}
-
-// inOrder is xᵀy summed from the first entry to the last.
-func inOrder(x, y []float64) float64 {
-	y = y[:len(x)]
-	s := 0.0
-	for j := range x {
-		s += float64(x[j] * y[j])
+	scale = math.Ldexp(1, 100-exp)
+	short = make([]float64, len(x))
+	for j, v := range x {
+		short[j] = v * scale
 	}
-	return s
+	return short, scale
 }
 
 // residual returns |xᵀV(Λx) − xᵀx|/xᵀx, and 0 for x = 0. It ignores updates that wait in
 // p.block. It overwrites p.u.
 func (p *Posterior) residual(x []float64) float64 {
-	xx := dot(x, x)
+	xx := triangle.Dot(x, x)
 	if xx == 0 {
 		return 0
 	}
-	p.precision.mulVec(p.u, x)
+	p.precision.MulVec(p.u, x)
 	λx := p.factor[:0:p.dim]
 	λx = append(λx, p.u...)
-	p.cov.mulVec(p.u, x)
-	return math.Abs(dot(p.u, λx)-xx) / xx
+	p.cov.MulVec(p.u, x)
+	return math.Abs(triangle.Dot(p.u, λx)-xx) / xx
 }
 
 // forget moves the posterior towards the prior, as a power prior does: Λ ← kΛ + (1−k)Λ₀,
@@ -154,7 +147,7 @@ func (p *Posterior) forget() {
 	}
 	for j, τ := range p.precision0 {
 		τ = float64((1 - p.keep) * τ)
-		p.precision.row(p.dim, j)[0] += τ
+		p.precision.Row(p.dim, j)[0] += τ
 		p.eta[j] = float64(p.keep*p.eta[j]) + float64(τ*p.mean0[j])
 	}
 }
@@ -164,7 +157,7 @@ func (p *Posterior) forget() {
 func (p *Posterior) remake() {
 	p.write()
 	p.writes++
-	logDet, raised := invert(p.precision, p.eta, p.precision0, p.factor, p.cov, p.mean, p.u)
+	logDet, raised := triangle.Invert(p.precision, p.eta, p.precision0, p.factor, p.cov, p.mean, p.u)
 	p.logDetV = logDet
 	p.raised += uint64(raised)
 }
@@ -174,23 +167,13 @@ func (p *Posterior) remake() {
 // entry exceeds 2¹⁰⁰, m and a may be infinite. It costs D²/2 products.
 func (p *Posterior) Moments(x []float64) (m, a float64) {
 	p.checkLength(len(x))
-	if scale := scaleOf(x); scale != 1 {
-		m, a = p.moments(scaled(x, scale))
-		return m / scale, a / scale / scale
-	}
-	return p.moments(x)
+	x, scale := Shortened(x)
+	m, a = p.moments(x)
+	return m / scale, a / scale / scale
 }
 
 func (p *Posterior) moments(x []float64) (m, a float64) {
-	return inOrder(p.mean, x), max(p.cov.quadratic(x)+p.block.variance(x), 0)
-}
-
-func scaled(x []float64, scale float64) []float64 {
-	y := make([]float64, len(x))
-	for j, v := range x {
-		y[j] = v * scale
-	}
-	return y
+	return triangle.InOrder(p.mean, x), max(p.cov.Quadratic(x)+p.block.variance(x), 0)
 }
 
 // Prob returns the probability that x has label +1, σ(Moderate(m, a)), in [0, 1]. Like
@@ -198,10 +181,7 @@ func scaled(x []float64, scale float64) []float64 {
 // and may run concurrently.
 func (p *Posterior) Prob(x []float64) float64 {
 	p.checkLength(len(x))
-	if scale := scaleOf(x); scale != 1 {
-		// For an x this long the moderated log-odds no longer depend on its length.
-		x = scaled(x, scale)
-	}
+	x, _ = Shortened(x) // the moderated log-odds of an x this long no longer depend on its length
 	return logistic.Sigmoid(Moderate(p.moments(x)))
 }
 

@@ -1,4 +1,4 @@
-// Laboratory: AnyBoost with any cost and step, for `hamlet fit` and the tests.
+// Laboratory: AnyBoost with any cost and step, for `hamlet-lab fit` and the tests.
 
 package boost
 

@@ -1,4 +1,4 @@
-// Laboratory: sorted columns, for hamlet fit and the tests. All midpoints are
+// Laboratory: sorted columns, for hamlet-lab fit and the tests. All midpoints are
 // candidates.
 
 package boost

@@ -73,27 +73,27 @@ type LogitTrees struct {
 	class []uint8   // 1 for y = +1, else 0
 	leaf  []uint8   // in the last tree
 
-	whole, part view      // what is searched: in every tenth round, in the others
-	gains       []float64 // of each column, over all nodes of the last search of all
-	index       []int32   // scratch: the place of each row in part.rows, −1 without one
-	order       []viewed  // scratch: columns
+	whole, part view           // what is searched: in every tenth round, in the others
+	gains       []float64      // of each column, over all nodes of the last search of all
+	index       []int32        // scratch: the place of each row in part.rows, −1 without one
+	order       []binnedColumn // scratch: columns
 
 	shift int // a histogram holds bin b of node k at k<<shift + b
 	hist  *[2]histograms
-	nodes [1 << MaxDepth]growing // of the level being divided
-	next  [1 << MaxDepth]growing
+	nodes [1 << MaxDepth]nodeStats // of the level being divided
+	next  [1 << MaxDepth]nodeStats
 }
 
 // A view is the rows and columns that a round searches.
 type view struct {
-	rows    []int32  // ascending; nil: all
-	pairs   []int64  // of each row
-	node    []uint16 // the number of its node << shift
-	columns []viewed // by ascending feature
+	rows    []int32        // ascending; nil: all
+	pairs   []int64        // of each row
+	node    []uint16       // the number of its node << shift
+	columns []binnedColumn // by ascending feature
 }
 
-// A viewed is a column of a view. Its rows are places in the view.
-type viewed struct {
+// A binnedColumn is a column of a view. Its rows are places in the view.
+type binnedColumn struct {
 	sparseColumn
 	cuts  int
 	dense bool // rows is empty, and bins has the bins of all rows of the view
@@ -102,8 +102,8 @@ type viewed struct {
 // histograms are those of one column by node.
 type histograms [1 << 12]int64
 
-// A growing is a node of the tree being grown.
-type growing struct {
+// A nodeStats is a node of the tree being grown.
+type nodeStats struct {
 	total int64 // Σ pairs
 	gain  float64
 	split int // the best split's column, or noFeature
@@ -155,13 +155,13 @@ func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, err
 		growth: logistic.Exp(2 * clip * shrink), columns: columns,
 		z: slices.Repeat([]float64{1}, n), sum: base.total / 2,
 		pairs: make([]int64, n), class: make([]uint8, n), leaf: make([]uint8, n),
-		gains: make([]float64, d.dim), index: make([]int32, n), order: make([]viewed, 0, d.dim),
+		gains: make([]float64, d.dim), index: make([]int32, n), order: make([]binnedColumn, 0, d.dim),
 		hist: new([2]histograms),
 	}
 	for i, v := range y {
 		b.class[i] = uint8(class(v))
 	}
-	b.whole = view{pairs: b.pairs, node: make([]uint16, n), columns: d.binned.viewed(d)}
+	b.whole = view{pairs: b.pairs, node: make([]uint16, n), columns: d.binned.varying(d)}
 	most := 0
 	for _, c := range b.whole.columns {
 		most = max(most, c.cuts)
@@ -173,16 +173,16 @@ func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, err
 	return b, nil
 }
 
-// viewed returns the columns that are not constant.
-func (b *binned) viewed(d *Data) []viewed {
-	columns := make([]viewed, 0, len(b.dense)+len(b.sparse))
+// varying returns the columns that are not constant.
+func (b *binned) varying(d *Data) []binnedColumn {
+	columns := make([]binnedColumn, 0, len(b.dense)+len(b.sparse))
 	for _, j := range b.dense {
-		columns = append(columns, viewed{sparseColumn{feature: j, bins: b.column(j)}, len(d.Cuts(j)), true})
+		columns = append(columns, binnedColumn{sparseColumn{feature: j, bins: b.column(j)}, len(d.Cuts(j)), true})
 	}
 	for _, s := range b.sparse {
-		columns = append(columns, viewed{s, len(d.Cuts(s.feature)), false})
+		columns = append(columns, binnedColumn{s, len(d.Cuts(s.feature)), false})
 	}
-	slices.SortFunc(columns, func(a, b viewed) int { return a.feature - b.feature })
+	slices.SortFunc(columns, func(a, b binnedColumn) int { return a.feature - b.feature })
 	return columns
 }
 
@@ -191,7 +191,7 @@ func (v *view) scratch(columns, n int) view {
 	columns = min(columns, len(v.columns))
 	part := view{
 		rows: make([]int32, 0, n), pairs: make([]int64, n), node: make([]uint16, n),
-		columns: make([]viewed, columns),
+		columns: make([]binnedColumn, columns),
 	}
 	sparse := 0
 	for _, c := range v.columns {
@@ -234,17 +234,17 @@ func (b *LogitTrees) round() bool {
 	return true
 }
 
-// A descent is a tree as rows in bins go down it: row i goes right at node k, by heap
+// A flatTree is a tree as rows in bins go down it: row i goes right at node k, by heap
 // order, if bins[column[k]+i] > cut[k].
-type descent struct {
+type flatTree struct {
 	column [1<<MaxDepth - 1]int
 	cut    [1<<MaxDepth - 1]uint8
 }
 
 // grow finds the splits of t among v's rows and columns.
-func (b *LogitTrees) grow(t *LogitTreesRound, v *view) (tree descent) {
+func (b *LogitTrees) grow(t *LogitTreesRound, v *view) (tree flatTree) {
 	clear(v.node)
-	b.nodes[0] = growing{total: sum(v.pairs)}
+	b.nodes[0] = nodeStats{total: sum(v.pairs)}
 	for level := range b.depth {
 		nodes := b.nodes[:1<<level]
 		b.search(v, nodes)
@@ -254,11 +254,11 @@ func (b *LogitTrees) grow(t *LogitTreesRound, v *view) (tree descent) {
 			at := first + k
 			t.Splits[at] = Split{Feature: noFeature}
 			tree.cut[at] = MaxBins // above all bins: to the left
-			b.next[2*k], b.next[2*k+1] = growing{total: n.total}, growing{}
+			b.next[2*k], b.next[2*k+1] = nodeStats{total: n.total}, nodeStats{}
 			if n.split != noFeature {
 				t.Splits[at] = Split{Feature: n.split, Threshold: b.data.Cuts(n.split)[n.cut]}
 				tree.column[at], tree.cut[at] = n.split*b.data.rows, uint8(n.cut)
-				b.next[2*k], b.next[2*k+1] = growing{total: n.left}, growing{total: n.total - n.left}
+				b.next[2*k], b.next[2*k+1] = nodeStats{total: n.left}, nodeStats{total: n.total - n.left}
 			}
 		}
 		if level+1 < b.depth {
@@ -294,7 +294,7 @@ func (b *LogitTrees) descend(v *view, column []int, cut []uint8) {
 }
 
 // value sets the leaf of each row and t's values. It returns e^(−2yh) by leaf and class.
-func (b *LogitTrees) value(t *LogitTreesRound, tree descent) (factor [2 << MaxDepth]float64) {
+func (b *LogitTrees) value(t *LogitTreesRound, tree flatTree) (factor [2 << MaxDepth]float64) {
 	bins := b.data.binned.bins
 	var total [1 << MaxDepth]int64
 	inner := 1<<b.depth - 1
@@ -360,13 +360,13 @@ func slope(pair int64) uint64 {
 
 // best returns the columns with the largest gains, by ascending feature, as many as most
 // rounds search. The next call overwrites them.
-func (b *LogitTrees) best() []viewed {
+func (b *LogitTrees) best() []binnedColumn {
 	b.order = append(b.order[:0], b.whole.columns...)
-	slices.SortFunc(b.order, func(k, l viewed) int {
+	slices.SortFunc(b.order, func(k, l binnedColumn) int {
 		return cmp.Or(cmp.Compare(b.gains[l.feature], b.gains[k.feature]), k.feature-l.feature)
 	})
 	best := b.order[:len(b.part.columns)]
-	slices.SortFunc(best, func(k, l viewed) int { return k.feature - l.feature })
+	slices.SortFunc(best, func(k, l binnedColumn) int { return k.feature - l.feature })
 	return best
 }
 
@@ -416,7 +416,7 @@ func (b *LogitTrees) choose() {
 }
 
 // search finds the best split of each node among v's rows and columns.
-func (b *LogitTrees) search(v *view, nodes []growing) {
+func (b *LogitTrees) search(v *view, nodes []nodeStats) {
 	for k := range nodes {
 		nodes[k].split = noFeature
 		nodes[k].gain = -1 // the root divides in any case
@@ -425,7 +425,7 @@ func (b *LogitTrees) search(v *view, nodes []growing) {
 		}
 	}
 	entries := len(nodes) << b.shift
-	var waiting *viewed // a dense column that waits for another
+	var waiting *binnedColumn // a dense column that waits for another
 	for k := range v.columns {
 		c := &v.columns[k]
 		switch h := &b.hist[0]; {
@@ -456,7 +456,7 @@ func (b *LogitTrees) search(v *view, nodes []growing) {
 }
 
 // fillBoth makes the histograms of two dense columns.
-func (b *LogitTrees) fillBoth(v *view, c0, c1 *viewed, entries int) {
+func (b *LogitTrees) fillBoth(v *view, c0, c1 *binnedColumn, entries int) {
 	h0, h1 := &b.hist[0], &b.hist[1]
 	clear(h0[:entries])
 	clear(h1[:entries])
@@ -477,7 +477,7 @@ func (b *LogitTrees) worth(total int64) float64 {
 
 // scan takes the splits by column c that are better than the nodes' own. Of equal ones the
 // first column's and the lowest cut's is taken.
-func (b *LogitTrees) scan(nodes []growing, c *viewed, h *histograms) {
+func (b *LogitTrees) scan(nodes []nodeStats, c *binnedColumn, h *histograms) {
 	unit, gains := b.unit, 0.0
 	for k := range nodes {
 		n := &nodes[k]

@@ -1,4 +1,4 @@
-// Laboratory: margins and their bounds, for `hamlet fit` and the tests.
+// Laboratory: margins and their bounds, for `hamlet-lab fit` and the tests.
 
 package boost
 

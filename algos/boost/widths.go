@@ -1,4 +1,4 @@
-// Laboratory: BHBoost with bins of equal width, for hamlet fit and the tests.
+// Laboratory: BHBoost with bins of equal width, for hamlet-lab fit and the tests.
 
 package boost
 

@@ -51,8 +51,6 @@
 // accused source (package trust), or by a Bayes factor between labels that are flipped and
 // labels that follow a new rule.
 //
-// [DDM] and [ADWIN] serve comparisons (hamlet bench alarms) and are no part of a model.
-//
 // # Invariants
 //
 //   - An owner that follows the protocol of [LabelNoise] holds the same bytes

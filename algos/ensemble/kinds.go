@@ -150,18 +150,6 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// formerly maps names that kinds once had to their names now. Configurations accept both.
-var formerly = map[string]Kind{"anyboost": LogitTrees}
-
-// KindOf returns the kind of a name, or of a name that it once had: "anyboost" is
-// LogitTrees. A name of no kind is returned as it is; Valid refuses it.
-func KindOf(name string) Kind {
-	if k, ok := formerly[name]; ok {
-		return k
-	}
-	return Kind(name)
-}
-
 // Valid reports whether k is one of Kinds.
 func (k Kind) Valid() bool { return k.code() >= 0 }
 

@@ -64,6 +64,5 @@ func (m *Model) Adoptions() []Adoption { return slices.Clone(m.adoptions) }
 // when you change a formula, a constant or an order of summation there.
 const mathematics = 14
 
-// numerics names the version alone: all processors make the same bytes. Up to version 10
-// the name had the architecture behind it, for example "10 amd64".
+// numerics names the version alone: all processors make the same bytes.
 func numerics() string { return strconv.Itoa(mathematics) }

@@ -1,12 +1,8 @@
 package model
 
 import (
-	"fmt"
-	"slices"
-
 	"hamlet/algos/drift"
 	"hamlet/algos/internal/planted"
-	"hamlet/algos/lastlabel"
 	"hamlet/algos/trust"
 )
 
@@ -33,54 +29,53 @@ func (m *Model) Attempt(ex *Example) (effect Effect, err error) {
 // of ours is a *Defect: both change nothing. m refers to ex's body until the next one of its
 // kind, and retains its ID and Source. Learning allocates nothing in the steady state.
 func (m *Model) Apply(ex *Example) (effect Effect, err error) {
-	if ex.Action > Assume {
-		return Effect{}, &RefusedError{fmt.Sprintf("action %d is unknown", ex.Action)}
+	key, admitted, err := m.admit(ex)
+	if err != nil || admitted == aCopy {
+		return Effect{Duplicate: admitted == aCopy}, err
 	}
-	if (ex.Action == Correct || ex.Action == Assume) && ex.Of == "" {
-		return Effect{}, &RefusedError{"a correction, or an answer, of no message"}
-	}
-	if (ex.Action == Correct || ex.Action == Assume) && m.ofAnotherKind(ex) {
-		return Effect{}, &RefusedError{"the message was learnt with another kind of body"}
-	}
-	key := m.seen.Key(ex.Body.Tenant, ex.Source, ex.ID)
-	if m.seen.Has(key) {
-		return Effect{Duplicate: true}, nil
-	}
-	if slices.Contains(m.setAside, key) {
-		return Effect{}, fmt.Errorf("%w: %s", ErrSetAside, formatKey(key))
-	}
-	if err := m.Check(&ex.Body); err != nil {
-		return Effect{}, err
-	}
-	defer m.own.reader.defect(&effect, &err)
-	if m.LeavesOut(ex.Source) {
-		m.leftOut++
-		m.events++
-		m.seen.Add(key)
+	if admitted == leftOut {
 		return Effect{LeftOut: true}, nil
 	}
-	label := trust.Label{Source: ex.Source, Role: m.roles[ex.Source], Event: m.events + 1}
-	if ex.Action == Relearn || ex.Action == Unlearn {
-		receipt, err := m.withdraw(ex)
-		if err != nil {
-			return Effect{}, err
-		}
-		effect.Receipt = receipt
-		label.Replaces, label.Given = receipt.SameSource, receipt.Standing
+	defer m.own.vectorizer.defect(&effect, &err)
+	s := m.submodel(&ex.Body)
+	if s != nil {
+		s.ownTables()
 	}
+	var in *features
+	body := uint64(0)
+	if (ex.Action == Relearn || ex.Action == Unlearn) && s != nil {
+		in = m.own.vectorizer.read(&ex.Body, s)
+		body = in.bodyHashes().all
+	}
+	does, err := m.decide(ex, body)
+	if err != nil {
+		return Effect{}, &RefusedError{err.Error()}
+	}
+	how := teaching{label: trust.Label{
+		Source: ex.Source, Role: m.roles[ex.Source], Event: m.events + 1, Assumed: ex.Action == Assume,
+	}}
 	switch ex.Action {
-	case Unlearn:
-		effect.Epsilon = m.submodel(&ex.Body).labels.FlipRate()
-		m.unlearnt++
+	case Relearn, Unlearn:
+		receipt, err := m.withdrawAll(s, does.withdraws, m.source(ex.Source), in)
+		if err != nil && receipt.Events == 0 {
+			return Effect{}, &RefusedError{err.Error()}
+		}
+		effect.Receipt = &receipt
+		how.label.Replaces, how.label.Given = receipt.SameSource, receipt.Standing
 	case Correct:
-		m.correct(ex, label, key, &effect)
-	case Assume:
-		m.assume(ex, label, key, &effect)
-	default:
-		m.learn(ex, teaching{label: label}, key, &effect)
+		effect.Receipt = m.correct(s, ex, does, &how)
 	}
-	m.events++
-	m.seen.Add(key)
+	if does.learns {
+		m.learn(ex, how, key, &effect)
+	} else {
+		m.unlearnt++
+		effect.Unassumed = ex.Action == Assume
+		effect.Epsilon = m.Epsilon()
+		if ex.Action == Unlearn {
+			effect.Epsilon = s.labels.FlipRate()
+		}
+	}
+	m.count(key)
 	return effect, nil
 }
 
@@ -91,7 +86,7 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	if s == nil {
 		s = newSubmodel(m.specs[kind], m.cfg.Alarms)
 	}
-	in := m.own.reader.read(&ex.Body, s)
+	in := m.own.vectorizer.read(&ex.Body, s)
 	m.submodels[kind] = s // not before: nothing has changed if the body cannot be read
 	if s.experts == nil && len(in.views[0].Index) > 0 {
 		s.newExperts() // they score this event 0, as in already says
@@ -102,27 +97,12 @@ func (m *Model) learn(ex *Example, how teaching, key uint64, effect *Effect) {
 	effect.Prediction = predict(s, in)
 	at := s.learn(in, ex, &how, m.policy(kind))
 	effect.Phi, effect.Standing, effect.Accused, effect.Epsilon = at.Trust, at.Weight, in.accused, s.labels.FlipRate()
-	identity := ex.Identity
-	if ex.Action == Correct || ex.Action == Assume {
-		identity = ex.Of
-	}
-	at.Key, at.Named = key, m.seen.Key(ex.Body.Tenant, ex.ID)
-	at.Message, at.Source = m.message(ex.Body.Tenant, identity), m.source(ex.Source)
-	if ex.Action == Assume {
-		at.Source = m.assumedSource()
-	}
 	hashes := in.bodyHashes()
 	at.Body, at.Text = hashes.all, hashes.text
-	if at.Message != 0 && at.Weight > 0 { // what counts for nothing is no label to correct
-		m.labels.Put(at.Message, lastlabel.Label{Source: at.Source, State: lastlabel.Of(ex.Spam)})
-	}
-	s.sites.Add(at)
+	m.note(s.sites, ex, key, at)
 	planted.Learn(ex.ID)
 	if sweep := s.headSpec.Refresh; sweep > 0 && s.events%uint64(sweep) == 0 {
 		s.refresh()
-	}
-	if ex.Spam {
-		m.spam++
 	}
 	m.tick(s, in, ex, &how, effect)
 }

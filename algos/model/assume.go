@@ -4,11 +4,10 @@ import (
 	"cmp"
 
 	"hamlet/algos/lastlabel"
-	"hamlet/algos/trust"
 )
 
 // What people must have labelled before an answer is assumed to be right. Without their
-// labels a model teaches itself its first mistakes: see hamlet bench selective.
+// labels a model teaches itself its first mistakes: see hamlet-lab bench selective.
 const leastTaught = 5
 
 // Assumed counts the answers that were learnt as labels, by Assume.
@@ -28,8 +27,8 @@ func (m *Model) taught() bool {
 	return min(spam, ham) >= leastTaught
 }
 
-// assume learns the label of ex, which is what the model answered about the message ex.Of and
-// nobody has contradicted since: self-training, with a pseudo-label (Lee 2013, "Pseudo-label:
+// assumes reports whether the label of ex is learnt, which is what the model answered about the message
+// ex.Of. Nobody has contradicted it since: self-training, with a pseudo-label (Lee 2013, "Pseudo-label:
 // the simple and efficient semi-supervised learning method for deep neural networks"). People
 // correct what they see wrong. A model that learns these labels alone believes that the world is
 // made of its mistakes.
@@ -40,28 +39,9 @@ func (m *Model) taught() bool {
 // If the message has a label, had one, was forgotten, or is assumed to have one already, nothing is
 // learnt: so what a person says wins, whichever comes first. Nothing is learnt either before people
 // have given 5 labels of each class.
-func (m *Model) assume(ex *Example, label trust.Label, key uint64, effect *Effect) {
-	message := m.message(ex.Body.Tenant, ex.Of)
-	last := m.labels.Get(message)
-	if last.State != lastlabel.Unknown || !m.taught() || m.anyEvent(ex, message) {
-		effect.Unassumed = true
-		m.unlearnt++
-		effect.Epsilon = m.Epsilon()
-		return
-	}
-	label.Assumed = true
-	m.learn(ex, teaching{label: label}, key, effect)
-	if ex.Spam {
-		m.assumed.Spam++
-	} else {
-		m.assumed.Ham++
-	}
-}
-
-// anyEvent reports whether a message has an event that can be withdrawn.
-func (m *Model) anyEvent(ex *Example, message uint64) bool {
-	s := m.submodel(&ex.Body)
-	return s != nil && len(s.sites.Of(nil, message)) > 0
+func (m *Model) assumes(ex *Example) bool {
+	message, s := m.message(ex.Body.Tenant, ex.Of), m.submodel(&ex.Body)
+	return m.labels.Get(message).State == lastlabel.Unknown && m.taught() && (s == nil || len(s.sites.Of(nil, message)) == 0)
 }
 
 // assumedSource is the source of assumed labels in sites and last labels.

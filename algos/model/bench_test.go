@@ -87,7 +87,7 @@ func BenchmarkApplyRead(b *testing.B) {
 	kind := kinds()["mail"]
 	kind.cfg.DuplicateWindow = 400
 	m, events := trained(b, kind.cfg, kind.body)
-	readings, r := make([]model.Reading, len(events)), m.NewReader()
+	readings, r := make([]model.Extract, len(events)), m.NewExtractor()
 	for i := range events {
 		r.Read(&readings[i], &events[i].Body)
 	}
@@ -103,7 +103,7 @@ func BenchmarkApplyRead(b *testing.B) {
 func BenchmarkRead(b *testing.B) {
 	kind := kinds()["mail"]
 	m, events := trained(b, kind.cfg, kind.body)
-	r, reading := m.NewReader(), new(model.Reading)
+	r, reading := m.NewExtractor(), new(model.Extract)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		r.Read(reading, &events[i%500].Body)

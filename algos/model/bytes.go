@@ -89,14 +89,11 @@ func (m *Model) about() ([]byte, error) {
 }
 
 // canonical reports whether text is a as json.Marshal writes it, with m's configuration and
-// record. Ensembles in text may have former names; canonical gives them their present names
-// in a.
+// record.
 func (a *about) canonical(text []byte, m *Model) bool {
 	asRead, err1 := json.Marshal(a)
-	a.Config.rename()
-	renamed, err2 := json.Marshal(a)
-	own, err3 := m.about()
-	return errors.Join(err1, err2, err3) == nil && bytes.Equal(asRead, text) && bytes.Equal(renamed, own)
+	own, err2 := m.about()
+	return errors.Join(err1, err2) == nil && bytes.Equal(asRead, text) && bytes.Equal(asRead, own)
 }
 
 // AppendBinary appends m's bytes in the format above. Copying the tables takes some
@@ -177,9 +174,7 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 // Restore returns the model with the bytes b. It does not retain b. If its Numerics are
 // CurrentNumerics, the model continues bit for bit as if it had never stopped. Bytes that
 // no learner wrote are an error even if their checksums are right, and never make Apply
-// panic. No length in b is trusted before it is checked. If b calls an ensemble
-// by a former name (ensemble.KindOf), the model and its bytes from then on have the present
-// name.
+// panic. No length in b is trusted before it is checked.
 func Restore(b []byte) (*Model, error) {
 	m, err := restore(b)
 	if err != nil {

@@ -162,7 +162,6 @@ func (c Config) filled() Config {
 	if a, err := c.Alarms.filled(); err == nil {
 		c.Alarms = a
 	}
-	c.rename()
 	c.TextEnsembles, c.VectorEnsembles = inOrder(c.TextEnsembles), inOrder(c.VectorEnsembles)
 	c.TextExperts = slices.Clone(c.TextExperts)
 	c.PersonalExperts = append([]string{}, c.PersonalExperts...)
@@ -178,16 +177,6 @@ func (c Config) filled() Config {
 	c.Dense = append([]string{}, c.Dense...) // never nil: JSON says [], not null
 	slices.Sort(c.Dense)
 	return c
-}
-
-// rename gives ensembles their present names, in lists of its own.
-func (c *Config) rename() {
-	for _, list := range []*[]string{&c.TextEnsembles, &c.VectorEnsembles} {
-		*list = slices.Clone(*list)
-		for i, name := range *list {
-			(*list)[i] = string(ensemble.KindOf(name))
-		}
-	}
 }
 
 // inOrder returns a copy of kinds in the order of ensemble.Kinds, unknown ones last. It is

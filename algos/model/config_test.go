@@ -161,20 +161,6 @@ func TestJSONIsCanonical(t *testing.T) {
 	if got := string(c.JSON()); got != want {
 		t.Errorf("JSON %s, want %s", got, want)
 	}
-	former := model.Config{Dense: []string{"b", "a"}, VectorEnsembles: []string{"anyboost"}}
-	if got := string(former.JSON()); got != want {
-		t.Errorf("with a former name: JSON %s, want %s", got, want)
-	}
-	if former.VectorEnsembles[0] != "anyboost" {
-		t.Error("JSON has renamed its owner's ensembles")
-	}
-	if d := former.Differences(c); len(d) > 0 {
-		t.Errorf("with a former name: differences %q", d)
-	}
-	former.VectorEnsembles = []string{"anyboost", "logit-trees"}
-	if _, err := model.New(former); err == nil || !strings.Contains(err.Error(), `"logit-trees" is given twice`) {
-		t.Errorf("both names of one ensemble: error %v", err)
-	}
 	if c.Dense[0] != "b" {
 		t.Error("JSON has sorted its owner's names")
 	}

@@ -51,72 +51,56 @@ func (o Outcome) taught() bool { return o == Replaced || o == Outweighed }
 // σ(z) says what the right label alone would have said. The wrong label had at most the power
 // 1, so 2 is enough, and it is the bound. Counts are the same: 1 of one class and 2 of the
 // other. An AdaGrad expert takes two steps, each with the gradient at its own place.
-func (m *Model) correct(ex *Example, label trust.Label, key uint64, effect *Effect) {
+//
+// correct does all of it but to learn the label. It completes how, and returns the receipt.
+func (m *Model) correct(s *submodel, ex *Example, does decision, how *teaching) *Receipt {
+	receipt := does.receipt
+	if receipt == nil {
+		return nil
+	}
+	_, all := m.mayCorrect(ex)
+	how.label.Believed, how.label.Vouched, how.label.Corrects = all, all, true
+	switch receipt.Outcome {
+	case Replaced:
+		*receipt = m.replace(s, does.withdraws, ex, how)
+	case Outweighed:
+		how.outweigh(m.specs[kindOf(&ex.Body)])
+	}
+	return receipt
+}
+
+// decideCorrection decides which of these cases ex is.
+func (m *Model) decideCorrection(ex *Example) decision {
 	s := m.submodel(&ex.Body)
 	message, source := m.message(ex.Body.Tenant, ex.Of), m.source(ex.Source)
-	own, all := label.Role != trust.Muted, label.Role == trust.Anchor || label.Role == trust.Ordinary && !ex.OwnOnly
-
+	own, all := m.mayCorrect(ex)
 	slots, others := s.eventsOf(message, source, m.assumedSource(), own, all)
 	last := m.labels.Get(message)
-	how := teaching{label: label}
-	how.label.Believed, how.label.Vouched, how.label.Corrects = all, all, true
-	receipt := Receipt{Spam: last.State == lastlabel.Spam}
+	receipt := &Receipt{Spam: last.State == lastlabel.Spam}
 	switch {
+	case len(slots) > 0 && s.anyToReplace(slots, m.assumedSource(), !ex.Spam):
+		receipt.Outcome = Replaced
+		return decision{withdraws: slots, learns: true, receipt: receipt}
 	case len(slots) > 0:
 		receipt.Outcome = Unchanged
-		if s.anyToReplace(slots, m.assumedSource(), !ex.Spam) {
-			receipt = m.replace(s, slots, ex, &how)
-		}
 	case others:
 		receipt.Outcome = NotAllowed
 	case last.State == lastlabel.Unknown || last.State == lastlabel.Withdrawn:
-		m.learn(ex, teaching{label: label}, key, effect)
-		return
+		return decision{learns: true}
 	case !all && !(own && (last.Source == source || last.Source == m.assumedSource())):
 		receipt.Outcome = NotAllowed
 	case last.State == lastlabel.Of(ex.Spam):
 		receipt.Outcome = Unchanged
 	default:
 		receipt.Outcome = Outweighed
-		how.outweigh(m.specs[kindOf(&ex.Body)])
 	}
-	effect.Receipt = &receipt
-	if receipt.Outcome.taught() {
-		m.learn(ex, how, key, effect)
-		return
-	}
-	m.unlearnt++
-	effect.Epsilon = m.Epsilon()
+	return decision{learns: receipt.Outcome.taught(), receipt: receipt}
 }
 
-// ofAnotherKind reports whether the message ex.Of has events with another kind of body than ex.
-func (m *Model) ofAnotherKind(ex *Example) bool {
-	for k, s := range m.submodels {
-		if s == nil || kind(k) == kindOf(&ex.Body) {
-			continue
-		}
-		if message := m.message(ex.Body.Tenant, ex.Of); message != 0 && len(s.sites.Of(nil, message)) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// eventsOf returns the slots of a message's events that a source may withdraw, newest first:
-// its own and nobody's, or all. others: there are events, and it may withdraw none. s may be nil,
-// and message 0: then there are none.
-func (s *submodel) eventsOf(message, source, nobody uint64, own, all bool) (slots []int, others bool) {
-	if s == nil || message == 0 {
-		return nil, false
-	}
-	for _, slot := range s.sites.Of(nil, message) {
-		if from := s.sites.Source(slot); all || own && (from == source || from == nobody || s.sites.Weight(slot) == 0) {
-			slots = append(slots, slot)
-		} else {
-			others = true
-		}
-	}
-	return slots, others && len(slots) == 0
+// mayCorrect reports whether the source of ex may correct labels of its own, and all.
+func (m *Model) mayCorrect(ex *Example) (own, all bool) {
+	role := m.roles[ex.Source]
+	return role != trust.Muted, role == trust.Anchor || role == trust.Ordinary && !ex.OwnOnly
 }
 
 // anyToReplace reports whether one of the events was learnt with this label, or not in full by
@@ -133,7 +117,7 @@ func (s *submodel) anyToReplace(slots []int, nobody uint64, spam bool) bool {
 // replace withdraws the events in slots and says how the label is learnt in their place. An
 // event that cannot be withdrawn is outweighed.
 func (m *Model) replace(s *submodel, slots []int, ex *Example, how *teaching) Receipt {
-	in, oldest := m.own.reader.read(&ex.Body, s), slots[len(slots)-1]
+	in, oldest := m.own.vectorizer.read(&ex.Body, s), slots[len(slots)-1]
 	if _, text := s.sites.Hashes(oldest); text == in.bodyHashes().text {
 		how.x = slices.Clone(s.sites.Head(oldest).X)
 	}
@@ -175,14 +159,3 @@ func (t *teaching) unwatched() bool {
 
 // isAgain reports whether expert k learns the label twice.
 func (t *teaching) isAgain(k int) bool { return t.again != nil && t.again[k] }
-
-// source returns the hash of a source's name that sites and last labels have.
-func (m *Model) source(name string) uint64 { return lastlabel.Source(m.seen.Key(name)) }
-
-// message returns the hash of a message's identity. 0: it has none.
-func (m *Model) message(tenant, identity string) uint64 {
-	if identity == "" {
-		return 0
-	}
-	return m.seen.Key(tenant, identity)
-}

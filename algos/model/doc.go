@@ -36,7 +36,7 @@
 //  1. A copy of an event in the duplicate window changes nothing (package dedup).
 //  2. A relearn or unlearn withdraws the event Of (package sites) from the head, the stack
 //     and the experts that count. Receipt lists what cannot be withdrawn.
-//  3. The reader turns the body into the head's inputs (inputs.go lists them).
+//  3. The vectorizer turns the body into the head's inputs (inputs.go lists them).
 //  4. The head predicts, or the stack once every ensemble is built and its gate, if it has
 //     one, is open.
 //  5. Package trust computes the label's trust φ from the flip rates and z̄: the head's

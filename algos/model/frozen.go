@@ -30,11 +30,14 @@ func frozenName(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// ErrNoExpert: a configuration names a frozen expert, and does not have it. Give it with [Config.WithFrozen].
+var ErrNoExpert = errors.New("not here")
+
 // checkFrozen reports a name without its expert, or with another.
 func (c *Config) checkFrozen() error {
 	switch {
 	case c.frozen == nil && c.Frozen != "":
-		return fmt.Errorf("frozen: the expert %s is not here: name its file with --frozen", quote(c.Frozen))
+		return fmt.Errorf("frozen: the expert %s is %w", quote(c.Frozen), ErrNoExpert)
 	case c.frozen != nil && c.Frozen != frozenName(c.frozen.Bytes()):
 		return fmt.Errorf("frozen: %s is wanted, and the expert is %s", quote(c.Frozen), frozenName(c.frozen.Bytes()))
 	}

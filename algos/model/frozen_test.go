@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -199,7 +200,7 @@ func TestFrozenIsRefused(t *testing.T) {
 	if d := slim.Differences(one); len(d) != 1 || d[0] != "frozen: none here, "+one.Frozen+" in the model" {
 		t.Errorf("%q", d)
 	}
-	if _, err := model.New(model.Config{Frozen: one.Frozen}); err == nil || !strings.Contains(err.Error(), "name its file with --frozen") {
+	if _, err := model.New(model.Config{Frozen: one.Frozen}); !errors.Is(err, model.ErrNoExpert) {
 		t.Errorf("without its file: %v", err)
 	}
 	wrong := one

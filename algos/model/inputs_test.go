@@ -82,13 +82,13 @@ func TestEveryInputIsFilled(t *testing.T) {
 	p := m.NewPredictor()
 	for _, ex := range slices.Concat(circles(20, 2), letters(20, 2)) {
 		s := m.submodel(&ex.Body)
-		in := p.reader.of[s.kind]
+		in := p.vectorizer.of[s.kind]
 		for _, scratch := range [][]float64{in.x, in.inputs} {
 			for i := range scratch {
 				scratch[i] = math.NaN()
 			}
 		}
-		if got := p.reader.read(&ex.Body, s); got != in {
+		if got := p.vectorizer.read(&ex.Body, s); got != in {
 			t.Fatal("read into other features")
 		}
 		d := s.layout.dim()
@@ -163,7 +163,7 @@ func TestRegisteringAnExpertIsEnough(t *testing.T) {
 	all := letters(300, 3)
 	m := newOf(t, cfg)
 	apply(t, m, all...)
-	if in := m.own.reader.of[ofText]; len(in.lists) != 1 || in.views[0] != in.views[1] {
+	if in := m.own.vectorizer.of[ofText]; len(in.lists) != 1 || in.views[0] != in.views[1] {
 		t.Errorf("two experts of one list have %d lists", len(in.lists))
 	}
 	if d := m.submodels[ofText].head.Dim(); d != 1+1+3+8+2 {
@@ -201,7 +201,7 @@ func TestWitnesses(t *testing.T) {
 		apply(t, m, all...)
 		for _, ex := range all[:50] {
 			s := m.submodel(&ex.Body)
-			in := m.own.reader.read(&ex.Body, s)
+			in := m.own.vectorizer.read(&ex.Body, s)
 			predict(s, in)
 			sum, n := 0.0, 0.0
 			for k, e := range s.entries {
@@ -250,7 +250,7 @@ func TestEarlyGain(t *testing.T) {
 		apply(t, m, events[:10]...)
 		body := &events[11].Body
 		s := m.submodel(body)
-		in := m.NewPredictor().reader.read(body, s)
+		in := m.NewPredictor().vectorizer.read(body, s)
 		answer := in.scores[0].Inputs[0]
 		if answer == 0 {
 			t.Fatalf("%s: the expert says nothing", tt.set)
@@ -271,9 +271,9 @@ func TestEarlyGain(t *testing.T) {
 // grew beyond what package sites reads, a young model could not be restored.
 func TestSitesHoldEarlyInputs(t *testing.T) {
 	for _, spec := range newOf(t, Config{TableBits: 8, TextExperts: text.Names()}).specs {
-		own := newReading(spec)
+		own := newKindExtract(spec)
 		own.frozen = 10
-		largest := &features{reading: own, scores: make([]text.Score, len(spec.entries)), x: make([]float64, spec.layout.dim()), inputs: make([]float64, spec.layout.raw)}
+		largest := &features{kindExtract: own, scores: make([]text.Score, len(spec.entries)), x: make([]float64, spec.layout.dim()), inputs: make([]float64, spec.layout.raw)}
 		for k := range largest.scores {
 			largest.scores[k].Inputs = [text.MaxInputs]float64{10, -10, 10} // text.Score's bound
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"hamlet/algos/sites"
 )
 
 // MostLeftOut is how many sources [Config.WithoutSources] can name.
@@ -27,8 +29,12 @@ func (m *Model) Withdrawable(ex *Example) (err error) {
 	if err := m.Check(&ex.Body); err != nil {
 		return err
 	}
-	defer m.own.reader.defect(new(Effect), &err)
-	_, _, _, err = m.find(ex)
+	s := m.submodel(&ex.Body)
+	if s == nil {
+		return sites.ErrUnknown
+	}
+	defer m.own.vectorizer.defect(new(Effect), &err)
+	_, err = m.find(ex, m.own.vectorizer.read(&ex.Body, s).bodyHashes().all)
 	return err
 }
 

@@ -55,9 +55,9 @@ type Body struct {
 	Message *feature.Message
 	Vector  []feature.Number // strictly ascending by name
 
-	// Reading is what a Reader of the model has read of the rest. If it is nil, or of another
+	// Extract is what an Extractor of the model has read of the rest. If it is nil, or of another
 	// body or model, the body is read when the model needs it: with the same result.
-	Reading *Reading
+	Extract *Extract
 }
 
 // An Action is the kind of an event.
@@ -147,8 +147,8 @@ func (m *Model) Spam() uint64 { return m.spam }
 // Config returns the configuration with its defaults filled in.
 func (m *Model) Config() Config { return m.cfg.filled() }
 
-// Numerics returns the version of the mathematics that made the model, for example "11",
-// or "10 amd64" up to version 10. Restore reads it from the bytes; Adopt changes it.
+// Numerics returns the version of the mathematics that made the model, for example "14".
+// Restore reads it from the bytes; Adopt changes it.
 func (m *Model) Numerics() string { return m.numerics }
 
 // CurrentNumerics returns the numerics of this program.

@@ -270,11 +270,11 @@ func TestNothingIsAllocated(t *testing.T) {
 	}); n > 0 && !raceDetector {
 		t.Errorf("Apply allocates %v times an event", n)
 	}
-	r, reading := m.NewReader(), new(model.Reading)
+	r, reading := m.NewExtractor(), new(model.Extract)
 	readAhead := func() {
 		for k := range 50 {
 			r.Read(reading, &events[k].Body)
-			events[k].Body.Reading = nil
+			events[k].Body.Extract = nil
 		}
 	}
 	readAhead()

@@ -23,7 +23,11 @@ var exact = map[string]bool{
 func TestModelsUseNoInexactMath(t *testing.T) {
 	fset := token.NewFileSet()
 	files := 0
-	for _, dir := range []string{".", "../feature", "../text", "../blr", "../bblr", "../boost", "../poeboost", "../viboost", "../drift", "../dedup", "../sites", "../stack", "../trust", "../ensemble", "../vlog", "../internal"} {
+	for _, dir := range []string{
+		".", "../feature", "../text", "../blr", "../bblr", "../boost", "../poeboost", "../viboost", "../drift", "../dedup",
+		"../sites", "../stack", "../trust", "../ensemble", "../vlog", "../internal", "../lab/detect",
+		"../lab/vblr",
+	} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

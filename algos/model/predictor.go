@@ -64,12 +64,14 @@ type Contribution struct {
 // nothing in the steady state. It is not safe for concurrent use.
 type Predictor struct {
 	m             *Model
-	reader        *reader
+	vectorizer    *vectorizer
 	contributions []blr.Contribution // scratch of explain
 }
 
 // NewPredictor returns a Predictor of m. It always uses m's current state.
-func (m *Model) NewPredictor() *Predictor { return &Predictor{m: m, reader: newReader(m.specs)} }
+func (m *Model) NewPredictor() *Predictor {
+	return &Predictor{m: m, vectorizer: newVectorizer(m.specs)}
+}
 
 // Predict returns the model's prediction for b, or a *RefusedError, or a *Defect: a panic,
 // whatever of. It does not change the model.
@@ -79,7 +81,7 @@ func (p *Predictor) Predict(b *Body) (prediction Prediction, err error) {
 	}
 	defer p.defect(&err)
 	s := p.m.submodel(b)
-	return predict(s, p.reader.read(b, s)), nil
+	return predict(s, p.vectorizer.read(b, s)), nil
 }
 
 // Explain is Predict with the contributions of the head's inputs and of the ensembles,
@@ -90,7 +92,7 @@ func (p *Predictor) Explain(b *Body) (prediction Prediction, all []Contribution,
 	}
 	defer p.defect(&err)
 	s := p.m.submodel(b)
-	prediction, all = p.explain(s, p.reader.read(b, s))
+	prediction, all = p.explain(s, p.vectorizer.read(b, s))
 	return prediction, all, nil
 }
 
@@ -98,11 +100,11 @@ func (p *Predictor) Explain(b *Body) (prediction Prediction, all []Contribution,
 func (p *Predictor) defect(err *error) {
 	if value := recover(); value != nil {
 		doing := "answer about this body"
-		if p.reader.reading {
+		if p.vectorizer.reading {
 			doing = readBody
 		}
 		*err = Recovered(doing, value)
-		p.reader, p.contributions = newReader(p.m.specs), nil
+		p.vectorizer, p.contributions = newVectorizer(p.m.specs), nil
 	}
 }
 

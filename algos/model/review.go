@@ -45,7 +45,7 @@ func (r *Reviewer) Review(b *Body) (Prediction, Worth, error) {
 		return Prediction{}, Worth{}, err
 	}
 	s := m.submodel(b)
-	in := r.predictor.reader.read(b, s)
+	in := r.predictor.vectorizer.read(b, s)
 	prediction := predict(s, in)
 	head := inflated(in.head.Mean, in.head.Variance)
 	region := r.regions[kindOf(b)]

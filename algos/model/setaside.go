@@ -95,11 +95,6 @@ func (c Config) checkSetAside() (errs []error) {
 	return errs
 }
 
-// IsSetAside reports whether the configuration names an event.
-func (m *Model) IsSetAside(ex *Example) bool {
-	return len(m.setAside) > 0 && slices.Contains(m.setAside, m.seen.Key(ex.Body.Tenant, ex.Source, ex.ID))
-}
-
 // SetAside adds an event to the configuration's SetAside, by its key. m must not have learnt the
 // event: its bytes are then those of a model that had the key in its configuration from the
 // beginning. It is an error if the duplicate window says that it has, or if there are

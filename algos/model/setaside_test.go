@@ -33,7 +33,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	for name, ahead := range map[string]bool{"by Apply": false, "ahead": true} {
 		t.Run(name, func(t *testing.T) {
 			m, without := newModel(t, lean), newModel(t, lean)
-			reader, readings := m.NewReader(), make([]model.Reading, 40)
+			reader, readings := m.NewExtractor(), make([]model.Extract, 40)
 			predictor := m.NewPredictor()
 			for i := range readings {
 				ex := told(fmt.Sprint(i), fmt.Sprintf("word%d word%d", i%7, i%3))

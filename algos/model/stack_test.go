@@ -185,7 +185,7 @@ func TestServedIsWhatThePartsSay(t *testing.T) {
 					t.Fatal(err)
 				}
 				s := m.submodel(&ex.Body)
-				want := serve(s, s.layout.names, p.reader.read(&ex.Body, s))
+				want := serve(s, s.layout.names, p.vectorizer.read(&ex.Body, s))
 				if want.clipped {
 					clipped++
 				}
@@ -291,7 +291,7 @@ func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
 			}
 			teach := func(ex Example) {
 				effect := apply(t, m, ex)
-				r := taught{inputs: slices.Clone(m.own.reader.of[ofVector].inputs), label: -1, phi: effect.Phi, gone: -1}
+				r := taught{inputs: slices.Clone(m.own.vectorizer.of[ofVector].inputs), label: -1, phi: effect.Phi, gone: -1}
 				if ex.Spam {
 					r.label = 1
 				}
@@ -388,7 +388,7 @@ func TestWithdrawalsLeaveTheOtherSitesOfTheStack(t *testing.T) {
 			jointOf, secondOf := map[string]int{}, map[string]int{}
 			doubtful, withdrawn := 0, map[string]bool{}
 			learn := func(ex Example) {
-				in := m.own.reader.read(&ex.Body, m.submodel(&ex.Body))
+				in := m.own.vectorizer.read(&ex.Body, m.submodel(&ex.Body))
 				h, x := m.submodels[ofVector], slices.Clone(in.x)
 				y, ε := -1.0, trust.FirstFlipRate
 				if ex.Spam {

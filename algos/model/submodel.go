@@ -218,6 +218,7 @@ type submodel struct {
 	head    *blr.Posterior
 	experts []text.Expert // one for each entry; vectors have none before the first hashed name
 	tables  []*text.Table // of the experts, in the order of features.lists
+	shared  bool          // experts and tables are another model's: see ShareTables
 	sites   *sites.Ring   // of the last events, which can be withdrawn
 	counted []float64     // learn's buffer: Learn's result for each expert that counts
 

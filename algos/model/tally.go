@@ -37,7 +37,7 @@ type words struct {
 	mark []bool  // of each byte: it is of a mark, and not of a word
 }
 
-// newTally returns the tally of b, whose parts a reader has read.
+// newTally returns the tally of b, whose parts a vectorizer has read.
 func newTally(b *Body, parts *text.Parts) *tally {
 	t := &tally{index: map[place]int{}}
 	if b.Message != nil {

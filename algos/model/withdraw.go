@@ -1,14 +1,10 @@
 package model
 
 import (
-	"errors"
 	"slices"
 
 	"hamlet/algos/blr"
-	"hamlet/algos/lastlabel"
-	"hamlet/algos/sites"
 	"hamlet/algos/text"
-	"hamlet/algos/trust"
 )
 
 // A Receipt says what a withdrawal removed from a model: the head's site and the experts'
@@ -38,58 +34,6 @@ type Receipt struct {
 	SameSource bool    // the event was learnt from the source that withdraws it
 }
 
-// find returns the sub-model, the features and the sites of the event ex.Of. The Of of an
-// Unlearn may also be the identity of a message, whose events it returns.
-func (m *Model) find(ex *Example) (s *submodel, in *features, slots []int, err error) {
-	if s = m.submodel(&ex.Body); s == nil {
-		return nil, nil, nil, sites.ErrUnknown
-	}
-	in = m.own.reader.read(&ex.Body, s)
-	key, named := m.seen.Key(ex.Body.Tenant, ex.Source, ex.Of), m.seen.Key(ex.Body.Tenant, ex.Of)
-	ownOnly := ex.OwnOnly || m.roles[ex.Source] == trust.Muted // who is muted takes nothing back from others
-	slot, err := s.sites.Find(key, named, in.bodyHashes().all, ownOnly)
-	if err == nil {
-		return s, in, []int{slot}, nil
-	}
-	if errors.Is(err, sites.ErrUnknown) && ex.Action == Unlearn {
-		all := !ownOnly || m.roles[ex.Source] == trust.Anchor
-		slots, others := s.eventsOf(m.message(ex.Body.Tenant, ex.Of), m.source(ex.Source), m.assumedSource(), true, all)
-		switch {
-		case others:
-			err = sites.ErrNotOwn
-		case len(slots) > 0:
-			return s, in, slots, nil
-		}
-	}
-	return nil, nil, nil, err
-}
-
-// withdraw withdraws the event ex.Of from its sub-model, or the events of the message ex.Of,
-// or returns a *RefusedError.
-func (m *Model) withdraw(ex *Example) (*Receipt, error) {
-	s, in, slots, err := m.find(ex)
-	if err != nil {
-		if errors.Is(err, sites.ErrUnknown) && ex.Forgets() {
-			m.forget(ex)
-		}
-		return nil, &RefusedError{err.Error()}
-	}
-	receipt, err := m.withdrawAll(s, slots, m.source(ex.Source), in)
-	if err != nil && receipt.Events == 0 {
-		return nil, &RefusedError{err.Error()}
-	}
-	return &receipt, nil
-}
-
-// forget notes that nobody wants the message ex.Of learnt, if nothing is known of it: an answer
-// about it may wait to be assumed.
-func (m *Model) forget(ex *Example) {
-	message := m.message(ex.Body.Tenant, ex.Of)
-	if m.labels.Get(message).State == lastlabel.Unknown {
-		m.labels.Put(message, lastlabel.Label{Source: m.source(ex.Source), State: lastlabel.Withdrawn})
-	}
-}
-
 // withdrawAll withdraws the events in slots for a source. in are the features of the last body
 // read. After an error those before it are withdrawn.
 func (m *Model) withdrawAll(s *submodel, slots []int, source uint64, in *features) (receipt Receipt, err error) {
@@ -98,7 +42,7 @@ func (m *Model) withdrawAll(s *submodel, slots []int, source uint64, in *feature
 		if err != nil {
 			return receipt, err
 		}
-		m.relabel(s, s.sites.Message(slot))
+		m.take(s.sites, slot)
 		if i == 0 {
 			receipt = r
 			receipt.SameSource = s.sites.Source(slot) == source
@@ -108,25 +52,8 @@ func (m *Model) withdrawAll(s *submodel, slots []int, source uint64, in *feature
 	return receipt, nil
 }
 
-// relabel stores the last label of a message of which an event was withdrawn: that of its
-// newest event that stands, if there is one.
-func (m *Model) relabel(s *submodel, message uint64) {
-	last := m.labels.Get(message)
-	if last.State == lastlabel.Unknown { // it has no identity, or the table has dropped it
-		return
-	}
-	last.State = lastlabel.Withdrawn
-	for _, left := range s.sites.Of(nil, message) {
-		if s.sites.Weight(left) > 0 {
-			last = lastlabel.Label{Source: s.sites.Source(left), State: lastlabel.Of(s.sites.Label(left))}
-			break
-		}
-	}
-	m.labels.Put(message, last)
-}
-
 // withdraw removes the event in slot from the sub-model: its current sites and the experts'
-// counts. in are the features of a body with these hashes. An expert whose part of the body
+// counts. The caller marks it as withdrawn. in are the features of a body with these hashes. An expert whose part of the body
 // is not the one that was learnt keeps its counts. After an error nothing has changed.
 func (s *submodel) withdraw(slot int, in *features, hashes bodyHashes) (Receipt, error) {
 	r := Receipt{Trust: s.sites.Trust(slot), Standing: s.sites.Weight(slot), Since: s.sites.Since(slot)}
@@ -144,7 +71,6 @@ func (s *submodel) withdraw(slot int, in *features, hashes bodyHashes) (Receipt,
 		return Receipt{}, err
 	}
 	apply()
-	s.sites.Withdraw(slot)
 	r.Spam = record.Y > 0
 	counted := s.sites.Counted(slot)
 	r.Counted = slices.Max(counted)

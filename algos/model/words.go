@@ -59,10 +59,10 @@ func (p *Predictor) Attribute(b *Body) (a Attribution, err error) {
 	}
 	defer p.defect(&err)
 	s := p.m.submodel(b)
-	in := p.reader.read(b, s)
+	in := p.vectorizer.read(b, s)
 	var shares apportioned
 	a.Prediction, a.Inputs, shares = p.apportion(s, in)
-	a.Words, a.Rest = p.reader.words(b, in, shares, s)
+	a.Words, a.Rest = p.vectorizer.words(b, in, shares, s)
 	return a, nil
 }
 
@@ -91,7 +91,7 @@ func (p *Predictor) apportion(s *submodel, in *features) (Prediction, []Contribu
 
 // words splits what the experts gave, and returns what no word has after the rest of shares.
 // in is what r has read last, of b, for s.
-func (r *reader) words(b *Body, in *features, shares apportioned, s *submodel) ([]Word, []Contribution) {
+func (r *vectorizer) words(b *Body, in *features, shares apportioned, s *submodel) ([]Word, []Contribution) {
 	t := newTally(b, &in.parts)
 	rest := slices.Clone(shares.rest)
 	left := func(name string, v float64) {

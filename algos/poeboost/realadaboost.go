@@ -1,4 +1,4 @@
-// Laboratory: the rival of POEBoost.CS in table 2, for `hamlet fit`, the experiments and
+// Laboratory: the rival of POEBoost.CS in table 2, for `hamlet-lab fit`, the experiments and
 // the tests.
 
 package poeboost

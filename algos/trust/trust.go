@@ -169,7 +169,7 @@ type Weights struct {
 	dripped  float64 // what it took from the drip to be learnt in full; 0: nothing
 }
 
-// AssumedWeight is how much an answer counts that is learnt as a label. hamlet bench selective
+// AssumedWeight is how much an answer counts that is learnt as a label. hamlet-lab bench selective
 // measures it.
 const AssumedWeight = 0.3
 

@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit (gibbs) samples.
+// Laboratory: only hamlet-lab fit (gibbs) samples.
 
 package viboost
 

@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit runs a stage of inference to convergence.
+// Laboratory: only hamlet-lab fit runs a stage of inference to convergence.
 
 package viboost
 

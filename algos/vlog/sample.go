@@ -1,4 +1,4 @@
-// Laboratory: only hamlet fit (vlog.sample) samples.
+// Laboratory: only hamlet-lab fit (vlog.sample) samples.
 
 package vlog
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/lab/synthetic"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // data is where the public data sets lie, beside the checkout.

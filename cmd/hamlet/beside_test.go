@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // BenchmarkBesideTheHead streams spambase four times over, 57 columns and so 60

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 )
 
 // A probability is worth its name if labels refitted on the log-odds give them

@@ -9,9 +9,9 @@ import (
 
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/lab/synthetic"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/service/example"
 	"hamlet/stream"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/service/example"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/report"
-	"hamlet/stream/embedded"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
+	"hamlet/stream/servertest"
 )
 
 // upOnce runs hamlet up --once with small tables and returns its result and what it
@@ -154,7 +154,7 @@ func TestSyntheticFlagsNeedDemo(t *testing.T) {
 	t.Parallel()
 	data, real := filepath.Join(t.TempDir(), "data"), rows(t)
 	for _, flag := range []string{
-		"--generate=10", "--limit=10", "--flip=.3", "--mail-seed=1", "--new-campaign=5", "--new-policy=5", "--bad-feed=5",
+		"--generate=10", "--limit=10", "--mail-seed=1", "--new-campaign=5", "--new-policy=5", "--bad-feed=5",
 	} {
 		for _, kept := range []string{"--data=" + data, "--kafka=127.0.0.1:1", "--redis=127.0.0.1:1", "--nats=nats://127.0.0.1:1"} {
 			refused(t, cli.StatusUsage, "Synthetic mail needs --demo", kept, flag)
@@ -169,7 +169,7 @@ func TestSyntheticFlagsNeedDemo(t *testing.T) {
 // Servers that flags name are somebody's: they get synthetic mail only on request.
 func TestNamedServersGetNoSyntheticMail(t *testing.T) {
 	t.Parallel()
-	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	k, err := servertest.StartKafka(servertest.KafkaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,25 +11,25 @@ import (
 	"time"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/background"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/evalpage"
-	"hamlet/cmd/internal/eventlog"
-	"hamlet/cmd/internal/ingest"
-	"hamlet/cmd/internal/progress"
-	"hamlet/cmd/internal/replay"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
-	"hamlet/stream/kafka"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/offline/evalpage"
+	"hamlet/cmd/internal/offline/replay"
+	"hamlet/cmd/internal/operate/eventlog"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/background"
+	"hamlet/cmd/internal/service/ingest"
+	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/show/progress"
+	"hamlet/cmd/internal/show/report"
 )
 
 type evalCommand struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
 	source.FlipFlags
-	evalGenerate
-	Synthetic generatorFlags `embed:""`
+	Generate  int             `help:"Replay N synthetic mails and no source." default:"0" placeholder:"N" group:"Synthetic mail"`
+	Synthetic synthetic.Flags `embed:""`
 	settings.ResearchModel
 	Delay      int    `help:"Learn an event after N further ones have been scored." default:"0" placeholder:"N"`
 	TeachFirst int    `help:"Learn only the first N events; 0 is all." default:"0" placeholder:"N"`
@@ -55,7 +55,8 @@ func (evalCommand) Help() string {
   hamlet eval --index index.csv corpus.tar.gz --report page/
   hamlet eval spambase.data --shuffle 7 --json
   hamlet eval orders.csv --text title,notes --missing age
-  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl` + generateExample + `
+  hamlet eval stream.svm.gz --flip .1 --flip-from 6000 --alerts alerts.jsonl
+  hamlet eval --generate 20000 --new-policy 10000 --alerts alerts.jsonl
   hamlet eval spambase.data --set vector_head.site=jj
   hamlet eval --kafka kafka:9092 --model news
   hamlet eval --log news.jsonl.zst
@@ -63,7 +64,7 @@ func (evalCommand) Help() string {
 The services make the same model from the same events: model_sha256 is equal.`
 }
 
-func (c *evalCommand) run(ctx context.Context, stdio cli.IO) (err error) {
+func (c *evalCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err := errors.Join(cli.NotNegative("--delay", c.Delay), cli.NotNegative("--teach-first", c.TeachFirst),
 		cli.NotNegative("--from", c.From), cli.NotNegative("--generate", c.Generate), cli.NotNegative("--limit", c.Limit),
 		c.FlipFlags.Check()); err != nil {
@@ -191,7 +192,7 @@ func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*labelle
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
-	if err := kafka.Ping(ctx, brokers); err != nil {
+	if err := brokers.Ping(ctx); err != nil {
 		return nil, err
 	}
 	log, err := eventlog.Open(ctx, brokers, c.ModelName.Model)

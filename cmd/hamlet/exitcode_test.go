@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // Wrong usage is never the status of "unsure" to who asked for statuses, wherever.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/progress"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/example"
+	"hamlet/cmd/internal/show/progress"
+	"hamlet/cmd/internal/show/report"
 )
 
 type freezeCommand struct {
@@ -42,7 +42,7 @@ one sender repeats in many.`
 // freezePasses is how often the source is learnt (algos/text/MEASURED.md).
 const freezePasses = 3
 
-func (c *freezeCommand) run(ctx context.Context, stdio cli.IO) error {
+func (c *freezeCommand) Run(ctx context.Context, stdio cli.IO) error {
 	if err := errors.Join(cli.NotNegative("--limit", c.Limit), cli.Range("--min-count", c.MinCount, 1, 1<<16-1)); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/cli/clitest"
-	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
+	"hamlet/cmd/internal/testkit/clitest"
 )
 
 // letters writes n labelled texts as JSON Lines.

@@ -3,24 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"slices"
-	"strings"
 
-	natsgo "github.com/nats-io/nats.go"
-
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/gateway"
-	"hamlet/cmd/internal/gateway/doors"
-	"hamlet/cmd/internal/gateway/selflabel"
-	"hamlet/cmd/internal/gateway/web"
-	"hamlet/cmd/internal/services"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/tokens"
-	"hamlet/stream/kafka"
-	"hamlet/stream/nats"
+	"hamlet/cmd/internal/door/doors"
+	"hamlet/cmd/internal/door/httpdoor"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/tokens"
+	"hamlet/cmd/internal/service/parts"
+	"hamlet/cmd/internal/service/settings"
+	"hamlet/stream"
 )
 
 type gatewayCommand struct {
@@ -31,6 +21,7 @@ type gatewayCommand struct {
 	settings.ModelName
 	NATS string `name:"nats" help:"URLs of NATS, comma-separated." default:"nats://127.0.0.1:4222" group:"NATS"`
 	settings.NATSAccess
+	settings.Machine
 	settings.Kafka
 	cli.LogFlags
 }
@@ -76,97 +67,75 @@ func (c *gatewayCommand) check() error {
 	if !c.Any() && c.HTTP == "" {
 		errs = append(errs, cli.Usagef("no door is open: name an address, such as --spamd 127.0.0.1:1783"))
 	}
-	if c.writes() {
+	if c.writes() && len(c.Kafka.Kafka) > 0 {
 		errs = append(errs, settings.Check(c.Kafka))
-	} else if len(c.Kafka.Kafka) > 0 {
+	} else if !c.writes() && len(c.Kafka.Kafka) > 0 {
 		errs = append(errs, cli.Usagef("--kafka is for labels, which are taken only with --allow-learn, or made with --self-label"))
 	}
 	return errors.Join(errs...)
 }
 
-// writes reports whether the gateway writes to Kafka.
+// writes reports whether the gateway writes labels.
 func (c *gatewayCommand) writes() bool { return c.AllowLearn || c.SelfLabel > 0 }
 
 // gatewayFiles are the open files of a gateway beside its connections.
 const gatewayFiles = 256
 
-func (c *gatewayCommand) run(ctx context.Context, stdio cli.IO) error {
+func (c *gatewayCommand) Run(ctx context.Context, stdio cli.IO) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if err := services.CheckOpenFiles("hamlet gateway", gatewayFiles); err != nil {
+	if err := parts.CheckOpenFiles("hamlet gateway", gatewayFiles); err != nil {
 		return err
 	}
 	log := c.Logger(stdio.Err)
-	s := services.New("hamlet-gateway", c.Model, log)
+	s := parts.New("hamlet-gateway", c.Model, log)
 	defer s.Close()
-	conn, err := c.connect(s, log)
-	if err != nil {
-		return err
-	}
-	client, err := nats.NewClient(conn, c.Model)
-	if err != nil {
+	if err := c.connect(s); err != nil {
 		return err
 	}
 	file, err := c.OpenTokens(log)
 	if err != nil {
 		return err
 	}
-	programs := web.Config{Token: c.Token, Count: tokens.NewMetrics(s.Registry), Registerer: s.Registry}
-	cfg := gateway.Config{Client: gateway.NATS(client), Tokens: file, Registerer: s.Registry, Log: log}
-	var self *selflabel.Service
+	var events stream.Topic
 	if c.writes() {
-		events, err := c.events(s, log)
-		if err != nil {
+		if s.Logs, err = c.Machine.Beside(c.Kafka, "hamlet-gateway", log); err != nil {
 			return err
 		}
-		teacher := doors.Teacher{Events: events}
-		if c.AllowLearn {
-			cfg.Teacher, programs.Events = teacher, events
-		}
-		waiting, err := c.Flags.Connect(conn, c.NATSAccess, log)
-		if err != nil {
-			return err
-		}
-		if waiting != conn {
-			s.OnClose(waiting.Close)
-		}
-		if self, err = c.Service(waiting, c.Model, teacher, s.Registry, log); err != nil {
+		if events, err = s.OpenLog(s.Topic()); err != nil {
 			return err
 		}
 	}
-	opened, err := c.Open(cfg, self)
+	opened, err := s.OpenDoors(&c.Flags, file, events)
 	if err != nil {
 		return err
 	}
-	defer opened.Close()
 	if err := c.CheckDoor(c.HTTP, c.Token != "" || opened.Gateway().HasTokens()); err != nil {
 		return err
 	}
-	programs.Door = opened.Gateway().Door(web.Name)
-	handlers, err := web.Handlers(programs)
+	programs := httpdoor.Config{
+		Door: opened.Gateway().Door(httpdoor.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry), Registerer: s.Registry,
+	}
+	if c.AllowLearn {
+		programs.Events = events
+	}
+	handlers, err := httpdoor.Handlers(programs)
 	if err != nil {
 		return err
 	}
-	printDoors(stdio.Err, opened)
-	return s.Run(ctx, services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready, Handlers: handlers}, opened.Run)
+	parts.PrintDoors(stdio.Err, opened)
+	return s.Run(ctx, parts.HTTP{
+		Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready, Handlers: handlers,
+	}, opened.Run)
 }
 
-// events returns the log that takes labels.
-func (c *gatewayCommand) events(s *services.Set, log *slog.Logger) (*kafka.Log, error) {
-	cfg, err := c.Kafka.Config("hamlet-gateway", log)
-	if err != nil {
-		return nil, err
-	}
-	return s.OpenLog(cfg, s.Topic())
-}
-
-// connect returns a connection to the scoring service. It does not wait for the server:
+// connect opens a connection to the scoring service. It does not wait for the server:
 // until there is one, messages pass unmarked.
-func (c *gatewayCommand) connect(s *services.Set, log *slog.Logger) (*natsgo.Conn, error) {
-	cfg, err := c.NATSAccess.Config(c.NATS, "hamlet-gateway", log)
+func (c *gatewayCommand) connect(s *parts.Set) error {
+	cfg, err := c.NATSAccess.Config(c.NATS, "hamlet-gateway", s.Log)
 	if err != nil {
-		return nil, &cli.UsageError{Err: err}
+		return &cli.UsageError{Err: err}
 	}
 	cfg.Wait = true
 	if c.SelfLabel > 0 && c.SelfLabelNATS == "" { // who only asks may not keep mail
@@ -174,23 +143,7 @@ func (c *gatewayCommand) connect(s *services.Set, log *slog.Logger) (*natsgo.Con
 	} else {
 		cfg.Login = settings.AskerLogin(cfg)
 	}
-	conn, err := nats.Connect(cfg)
-	if err != nil {
-		return nil, err
-	}
-	s.OnClose(conn.Close)
-	return conn, nil
-}
-
-// printDoors says where the doors listen.
-func printDoors(w io.Writer, opened *doors.Doors) {
-	addrs := opened.Addrs()
-	var names []string
-	for name := range addrs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(w, "  %-6s %s\n", name, strings.Join(addrs[name], ", "))
-	}
+	s.NATS = settings.NATS{NATS: c.NATS, NATSAccess: c.NATSAccess}
+	_, err = s.Connect(cfg)
+	return err
 }

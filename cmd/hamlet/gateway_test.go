@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/stream/embedded/loopback"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/stream/servertest/loopback"
 )
 
 // A gateway that starts before its server lets mail pass, and marks it once there is an up;

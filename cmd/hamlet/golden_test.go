@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // updateGolden makes the golden file again: go test ./cmd/hamlet -run Golden -update-golden.
@@ -46,7 +46,7 @@ var goldenCommands = []string{
 	"DATA/spambase/spambase.data --shuffle 7 --ensembles none --set vector_head.site=jj --set vector_head.refresh=500 --set label_trust=none",
 	"DATA/spambase/spambase.data --shuffle 7 --ensembles none --set vector_head.site=exact-rvga --set vector_head.half_life=500 --no-alarms",
 	"DATA/spambase/spambase.data --shuffle 7 --second-head .97 --flip .2 --flip-from 2600 --flip-kind spam --set window=1000 --set rebuild=250",
-	"DATA/spambase/spambase.data --shuffle 3 --limit 1500 --ensembles anyboost,realadaboost,poeboost.ds,poeboost.cs,adaboost,bhboost,viboost,bblr",
+	"DATA/spambase/spambase.data --shuffle 3 --limit 1500 --ensembles logit-trees,realadaboost,poeboost.ds,poeboost.cs,adaboost,bhboost,viboost,bblr",
 	"DATA/ionosphere/ionosphere.data --positive g --shuffle 1",
 	"DATA/wine-red/winequality-red.csv --label quality --positive 6",
 	"DATA/spam-drift/spam-stream.svm.gz",

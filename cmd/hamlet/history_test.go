@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"hamlet/cmd/internal/answered"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/cli/clitest"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/answered"
+	"hamlet/cmd/internal/testkit/clitest"
 	"hamlet/stream"
 )
 

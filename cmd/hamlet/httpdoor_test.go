@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/gateway/doors"
-	"hamlet/cmd/internal/services"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/door/doors"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/parts"
+	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream/logtest"
 )
 
@@ -23,14 +23,14 @@ func openHTTPDoor(t *testing.T, c *upCommand) (map[string]http.Handler, string) 
 	t.Helper()
 	var text bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&text, nil))
-	s := services.New("hamlet-up", "", log)
-	t.Cleanup(s.Close)
+	s := parts.New("hamlet-up", "", log)
+	t.Cleanup(func() { s.Close() })
 	c.Doors.SocketMode = "0660"
-	opened, err := c.doors(s, nil, nil, log, &text)
+	opened, err := c.doors(s, nil, &text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	handlers, err := c.httpDoor(s, opened, &logtest.Memory{}, log)
+	handlers, err := c.httpDoor(s, opened, &logtest.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/program/ingest"
-	"hamlet/cmd/internal/program/learner"
-	"hamlet/cmd/internal/program/scorer"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/program/ingest"
+	"hamlet/cmd/internal/service/program/learner"
+	"hamlet/cmd/internal/service/program/scorer"
 )
 
 // The environment variables limitFiles and limitSize make this test binary a program
@@ -87,7 +87,7 @@ func TestTooFewOpenFiles(t *testing.T) {
 	}
 }
 
-// A disk that is full ends up with an error that names it. With space again, the same
+// A disk that is full ends up --once with an error that names the folder. With space again, the same
 // command goes on to the model of a run that was never stopped.
 func TestFullDiskEndsUp(t *testing.T) {
 	t.Parallel()
@@ -104,18 +104,19 @@ func TestFullDiskEndsUp(t *testing.T) {
 	for _, c := range []struct {
 		full  string
 		bytes int
+		says  string
 	}{
-		{"redis", 8 << 10},  // less than a snapshot
-		{"kafka", 60 << 10}, // less than the log
+		{"models", 8 << 10, "file too large"},              // less than a chunk
+		{"logs", 60 << 10, "no space is left for the log"}, // less than the log
 	} {
 		data := filepath.Join(t.TempDir(), "data")
 		args := []string{"--format=text", "--data", data, file}
-		if c.full == "redis" {
+		if c.full == "models" {
 			args = append(args, "--limit=20")
 		}
 		command := append([]string{"hamlet", "up", "--once", "--json", "--experts=lean", "--table-bits=8", "--no-alarms", "--log-level=error", "--save-every=50ms"}, args...)
 		status, out, errs := limited(t, limitSize, c.bytes, command...)
-		if status != cli.StatusFailed || !strings.Contains(errs, "the disk of "+filepath.Join(data, c.full)+" is full") || out != "" {
+		if status != cli.StatusFailed || !strings.Contains(errs, filepath.Join(data, c.full)) || !strings.Contains(errs, c.says) || out != "" {
 			t.Errorf("%s: status %d, printed %q, said %s", c.full, status, out, errs)
 		}
 		if again := mustUp(t, "--format=text", "--data", data, file); again.ModelSHA256 != whole.ModelSHA256 {

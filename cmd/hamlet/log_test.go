@@ -13,27 +13,27 @@ import (
 	"testing"
 	"time"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/program/learner"
-	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/program/learner"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
-	"hamlet/stream/embedded"
-	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
+	"hamlet/stream/servertest"
+	"hamlet/stream/servertest/topics"
 )
 
 // A learner makes the model that eval --kafka finds in the cluster, and eval --log in what hamlet
 // log export wrote, and in what was imported from it.
 func TestEvalReplaysALog(t *testing.T) {
 	const n, patience = 200, 2 * time.Minute
-	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	k, err := servertest.StartKafka(servertest.KafkaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	r, err := embedded.StartRedis(embedded.RedisOptions{})
+	r, err := servertest.StartRedis(servertest.RedisOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +99,8 @@ func TestEvalReplaysALog(t *testing.T) {
 			Model string `json:"model_sha256"`
 		}
 		out := say(append([]string{"eval", "--table-bits", "14", "--json"}, args...)...)
-		if err := json.Unmarshal([]byte(out), &result); err != nil || result.Model != fmt.Sprintf("%x", head.ModelSHA256()) {
-			t.Errorf("%q: eval prints %s, the learner saved %x: %v", args, out, head.ModelSHA256(), err)
+		if err := json.Unmarshal([]byte(out), &result); err != nil || result.Model != fmt.Sprintf("%x", head.ModelSHA256) {
+			t.Errorf("%q: eval prints %s, the learner saved %x: %v", args, out, head.ModelSHA256, err)
 		}
 	}
 	wantModel("--kafka", k.Addr(), "--model", "m")
@@ -154,12 +154,12 @@ func TestEvalReplaysALog(t *testing.T) {
 // where it was.
 func TestUpGoesOn(t *testing.T) {
 	t.Parallel()
-	k, err := embedded.StartKafka(embedded.KafkaOptions{})
+	k, err := servertest.StartKafka(servertest.KafkaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	r, err := embedded.StartRedis(embedded.RedisOptions{})
+	r, err := servertest.StartRedis(servertest.RedisOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

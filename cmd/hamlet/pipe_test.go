@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // hamlet pipe answers on standard output, and says by its status if a request was refused.

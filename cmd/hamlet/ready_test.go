@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // up is ready to take the first event, and from then on when it answers: not while

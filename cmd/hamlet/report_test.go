@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // A page changes nothing in the model, also of a table with text and gaps. A directory

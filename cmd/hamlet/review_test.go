@@ -13,8 +13,8 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream/nats"
 )
 
@@ -86,7 +86,7 @@ func TestReview(t *testing.T) {
 	if err != nil || !strings.Contains(shown, "Subject: "+first.Subject) || !strings.Contains(shown, "about") || strings.Contains(shown, "\x1b") {
 		t.Errorf("%v, %q", err, shown)
 	}
-	if out, err := command("", "review", "--server", server, "--kafka", u.Kafka, "--source", "ann", "--label", "spam", first.ID); err != nil || out != first.ID+" spam\n" {
+	if out, err := command("", "review", "--server", server, "--data", u.Data, "--source", "ann", "--label", "spam", first.ID); err != nil || out != first.ID+" spam\n" {
 		t.Fatalf("%v, %q", err, out)
 	}
 	learnt := func() (n int) {

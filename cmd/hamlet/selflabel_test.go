@@ -20,8 +20,8 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream/nats"
 )
 
@@ -70,7 +70,7 @@ func TestAnUncorrectedAnswerIsLearnt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log, ended := new(watched), make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"gateway", "--nats", "nats://" + u.NATS, "--kafka", u.Kafka, "--spamd", "unix:" + socket,
+		ended <- run(ctx, []string{"gateway", "--nats", "nats://" + u.NATS, "--data", u.Data, "--spamd", "unix:" + socket,
 			"--allow-learn", "--self-label", "1s", "--self-label-size", "4", "--deadline", "30s"}, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: log})
 	}()
 	t.Cleanup(func() {
@@ -180,6 +180,8 @@ func streamsWith(t *testing.T, js jetstream.JetStream, word string) (with []stri
 
 // Answers to mail are learnt only where mail passes, and where they can wait and be written.
 func TestUsageOfSelfLabel(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // beside a hamlet up that runs, the gateway would serve
+	t.Setenv("TMPDIR", t.TempDir())
 	for args, want := range map[string]string{
 		"--spamd 127.0.0.1:0 --self-label 1h":                                 "--kafka",
 		"--http 127.0.0.1:0 --self-label 1h --kafka k:1":                      "a door for mail servers",

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"hamlet/algos/algotest/plant"
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // eval sets an event aside whose learning ends in a panic, says how to do so from the

@@ -20,18 +20,15 @@ import (
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
-	kafkago "github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/sasl/scram"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/credentials"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/credentials"
+	"hamlet/cmd/internal/service/machine"
 )
 
 // A runningUp is a hamlet up of this test.
 type runningUp struct {
-	Kafka, Redis, NATS string
+	Data, NATS string
 
 	stderr *watched
 	stop   func() error
@@ -55,7 +52,7 @@ func (w *watched) String() string {
 	return w.text.String()
 }
 
-var brokerLine = regexp.MustCompile(`(?m)^  (kafka|redis|nats) +(?:nats://)?(\S+)$`)
+var ownLine = regexp.MustCompile(`(?m)^  (log|nats) +(?:nats://)?(\S+)$`)
 
 // startUp starts hamlet up on two texts and waits until it serves.
 func startUp(t *testing.T, args ...string) *runningUp {
@@ -86,12 +83,10 @@ func startUp(t *testing.T, args ...string) *runningUp {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	for _, m := range brokerLine.FindAllStringSubmatch(u.stderr.String(), -1) {
+	for _, m := range ownLine.FindAllStringSubmatch(u.stderr.String(), -1) {
 		switch m[1] {
-		case "kafka":
-			u.Kafka = m[2]
-		case "redis":
-			u.Redis = m[2]
+		case "log":
+			u.Data = filepath.Dir(m[2])
 		case "nats":
 			u.NATS = m[2]
 		}
@@ -115,9 +110,10 @@ func (u *runningUp) score(t *testing.T, more ...string) (p float64, err error) {
 
 // An intrusion is what a program tries that knows the addresses of a hamlet up.
 type intrusion struct {
-	Kafka, Redis, NATS string
-	User, Password     string   // on each of them; empty: none
-	Files              []string // that it tries to read
+	NATS           string
+	User, Password string   // there; empty: none
+	Data           string   // the folder; empty: it does not try
+	Files          []string // that it tries to read
 }
 
 // succeeds returns what the intruder could do.
@@ -137,38 +133,13 @@ func (i intrusion) succeeds() (done []string) {
 		}
 	}
 
-	transport := new(kafkago.Transport)
-	if i.User != "" {
-		mechanism, err := scram.Mechanism(scram.SHA256, i.User, i.Password)
-		if err != nil {
-			panic(err)
+	if i.Data != "" {
+		m, err := machine.Dial(ctx, i.Data)
+		did("reach the log and the model", err)
+		if err == nil {
+			m.Close()
 		}
-		transport.SASL = mechanism
 	}
-	defer transport.CloseIdleConnections()
-	kafka := &kafkago.Client{Addr: kafkago.TCP(i.Kafka), Timeout: 30 * time.Second, Transport: transport}
-	const topic = "hamlet.events.default"
-	fetched, err := kafka.Fetch(ctx, &kafkago.FetchRequest{Topic: topic, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second})
-	if err == nil {
-		_, err = fetched.Records.ReadRecord()
-	}
-	did("read the mail", err)
-	produced, err := kafka.Produce(ctx, &kafkago.ProduceRequest{
-		Topic: topic, RequiredAcks: kafkago.RequireAll,
-		Records: kafkago.NewRecordReader(kafkago.Record{Value: kafkago.NewBytes([]byte(`{"id":"forged","label":"ham","text":"win a prize"}`))}),
-	})
-	if err == nil {
-		err = produced.Error
-	}
-	did("write a label", err)
-
-	client := redis.NewClient(&redis.Options{
-		Addr: i.Redis, Username: i.User, Password: i.Password, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-	defer client.Close()
-	did("list the model", client.Keys(ctx, "hamlet:*").Err())
-	did("wipe Redis", client.FlushAll(ctx).Err())
 
 	quiet := natsgo.ErrorHandler(func(*natsgo.Conn, *natsgo.Subscription, error) {}) // LastError has them
 	nats, err := natsgo.Connect("nats://"+i.NATS, natsgo.UserInfo(i.User, i.Password), natsgo.Timeout(30*time.Second), natsgo.MaxReconnects(0), quiet)
@@ -214,8 +185,7 @@ func (i intrusion) succeeds() (done []string) {
 
 // all is what an intruder can do where nothing is guarded.
 var all = []string{
-	"answer on hamlet.explain", "answer on hamlet.score", "delete alerts", "list the model",
-	"publish an alert", "read the mail", "wipe Redis", "write a label",
+	"answer on hamlet.explain", "answer on hamlet.score", "delete alerts", "publish an alert",
 }
 
 const intrusionVariable = "HAMLET_TEST_INTRUSION"
@@ -297,7 +267,7 @@ func TestUpTakesOnlyItsUser(t *testing.T) {
 	other := startUp(t) // in memory, with passwords of its own
 
 	running := credentials.Running()
-	k := slices.IndexFunc(running, func(a credentials.Access) bool { return a.Kafka.Addr == u.Kafka })
+	k := slices.IndexFunc(running, func(a credentials.Access) bool { return a.NATS.Addr == u.NATS })
 	if len(running) != 2 || k < 0 {
 		t.Fatalf("%d ups are announced", len(running))
 	}
@@ -313,7 +283,7 @@ func TestUpTakesOnlyItsUser(t *testing.T) {
 		}
 	}
 
-	at := intrusion{Kafka: u.Kafka, Redis: u.Redis, NATS: u.NATS}
+	at := intrusion{NATS: u.NATS}
 	var intruders sync.WaitGroup
 	for name, user := range map[string]credentials.Login{
 		"nobody":              {},
@@ -337,7 +307,7 @@ func TestUpTakesOnlyItsUser(t *testing.T) {
 			t.Skip("only root can start a process of another user")
 		}
 		i := at
-		i.Files = files
+		i.Files, i.Data = files, data
 		said := intrudeAsAnotherUser(t, i)
 		if want := fmt.Sprintf("as user %d: []", otherUser); !strings.Contains(said, want) ||
 			!strings.Contains(said, "Authorization Violation") || !strings.Contains(said, "hamlet env") {
@@ -355,7 +325,7 @@ func TestUpTakesOnlyItsUser(t *testing.T) {
 
 	// No log tells a password, and they are the same after a restart.
 	for _, a := range running {
-		for _, l := range []credentials.Login{a.Kafka, a.Redis, a.NATS, a.Asker} {
+		for _, l := range []credentials.Login{a.NATS, a.Asker} {
 			if len(l.Password) < 20 || strings.Contains(u.stderr.String()+other.stderr.String(), l.Password) {
 				t.Errorf("the password %q is short, or on standard error", l.Password)
 			}
@@ -368,7 +338,7 @@ func TestUpTakesOnlyItsUser(t *testing.T) {
 		t.Errorf("after the end of one, %d are announced", len(left))
 	}
 	passwords, err := credentials.InDir(data)
-	if err != nil || passwords.Kafka != access.Kafka.Password || passwords.Asker != access.Asker.Password {
+	if err != nil || passwords.NATS != access.NATS.Password || passwords.Asker != access.Asker.Password {
 		t.Errorf("in --data are other passwords: %v", err)
 	}
 	again := startUp(t, "--data", data)
@@ -385,7 +355,7 @@ func TestOpenUp(t *testing.T) {
 	if p, err := u.score(t); err != nil || p < .5 {
 		t.Errorf("score: %v, %v", p, err)
 	}
-	got := intrusion{Kafka: u.Kafka, Redis: u.Redis, NATS: u.NATS}.succeeds()
+	got := intrusion{NATS: u.NATS}.succeeds()
 	slices.Sort(got)
 	if !slices.Equal(got, all) {
 		t.Errorf("everybody can %q,\nwant %q", got, all)
@@ -393,12 +363,12 @@ func TestOpenUp(t *testing.T) {
 	if !strings.Contains(u.stderr.String(), "because of --open everybody") {
 		t.Errorf("up said:\n%s", u.stderr.String())
 	}
-	if n := len(credentials.Running()); n != 0 {
-		t.Errorf("%d ups are announced", n)
+	if running := credentials.Running(); len(running) != 1 || running[0].NATS.Addr != "" || running[0].Data != u.Data {
+		t.Errorf("announced: %+v", running)
 	}
 }
 
-// env prints what each kind of client reads, with the user that suits it.
+// env prints what programs read, with the user that suits each.
 func TestEnv(t *testing.T) {
 	ownFolders(t)
 	env := func(args ...string) (string, error) {
@@ -421,33 +391,19 @@ func TestEnv(t *testing.T) {
 		}
 	}
 	set(credentials.Access{
-		PID: 7, Kafka: credentials.Login{Addr: "127.0.0.1:1", User: "hamlet", Password: "K"}, Redis: credentials.Login{Addr: "127.0.0.1:2", Password: "R"},
+		PID: 7, Data: "/d",
 		NATS: credentials.Login{Addr: "127.0.0.1:3", User: "hamlet", Password: "N"}, Asker: credentials.Login{Addr: "127.0.0.1:3", User: "client", Password: "A"},
 	})
-	for args, want := range map[string]string{
-		"": `export HAMLET_KAFKA='127.0.0.1:1'
-export HAMLET_KAFKA_SASL='scram-sha-256'
-export HAMLET_KAFKA_USER='hamlet'
-export HAMLET_KAFKA_PASSWORD='K'
-export HAMLET_REDIS='127.0.0.1:2'
-export HAMLET_REDIS_PASSWORD='R'
-export REDISCLI_AUTH='R'
-# redis-cli -h 127.0.0.1 -p 2
+	want := `export HAMLET_DATA='/d'
 export HAMLET_NATS='nats://127.0.0.1:3'
 export HAMLET_NATS_USER='hamlet'
 export HAMLET_NATS_PASSWORD='N'
 export NATS_URL='nats://127.0.0.1:3'
 export NATS_USER='client'
 export NATS_PASSWORD='A'
-`,
-		"--for=kcat": "bootstrap.servers=127.0.0.1:1\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\nsasl.username=hamlet\nsasl.password=K\n",
-		"--for=java": "bootstrap.servers=127.0.0.1:1\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\n" +
-			"sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username=\"hamlet\" password=\"K\";\n",
-	} {
-		got, err := env(strings.Fields(args)...)
-		if err != nil || got != want {
-			t.Errorf("env %s: %v\n%s\nwant\n%s", args, err, got, want)
-		}
+`
+	if got, err := env(); err != nil || got != want {
+		t.Errorf("env: %v\n%s\nwant\n%s", err, got, want)
 	}
 	set(credentials.Access{PID: 8, NATS: credentials.Login{Addr: "127.0.0.1:4", User: "hamlet", Password: "N4"}, Asker: credentials.Login{Addr: "127.0.0.1:4", User: "client", Password: "A4"}})
 	if _, err := env(); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), "127.0.0.1:4") {
@@ -455,9 +411,6 @@ export NATS_PASSWORD='A'
 	}
 	if _, err := env("127.0.0.1:5"); err == nil || !strings.Contains(err.Error(), "listens at 127.0.0.1:5") {
 		t.Errorf("of none: %v", err)
-	}
-	if _, err := env("127.0.0.1:4", "--for=kcat"); err == nil || !strings.Contains(err.Error(), "no embedded Kafka") {
-		t.Errorf("Kafka of one without: %v", err)
 	}
 	text, err := env("nats://127.0.0.1:4", "--for=json")
 	var object map[string]json.RawMessage

@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"io"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/ingest"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/ingest"
 )
 
 const (
-	demonstrated      = 20_000  // synthetic mails where nothing else is named
-	endlessKafkaBytes = 1 << 30 // that Kafka retains of an endless stream
-	endlessRate       = 500     // events a second of an endless stream; the learner keeps up
+	demonstrated = 20_000  // synthetic mails where nothing else is named
+	endlessBytes = 1 << 30 // that the log keeps of an endless stream
+	endlessRate  = 500     // events a second of an endless stream; the learner keeps up
 )
 
 // A labelled is what eval and up stream: a source, or the generator.
@@ -27,9 +28,9 @@ type labelled struct {
 }
 
 // openSource opens a labelled source.
-func openSource(cfg source.Config, synthetic *generatorFlags) (*labelled, error) {
-	if flag := synthetic.Given(); flag != "" {
-		return nil, cli.Usagef("%s is about synthetic mail, which --generate N gives in place of a source; --flip and its kin spoil the labels of either", flag)
+func openSource(cfg source.Config, generated *synthetic.Flags) (*labelled, error) {
+	if flag := generated.Given(); flag != "" {
+		return nil, cli.Usagef("%s is about synthetic mail, which --generate N gives in place of a source", flag)
 	}
 	cfg.Standing = true
 	s, err := source.Open(cfg)
@@ -43,19 +44,19 @@ func openSource(cfg source.Config, synthetic *generatorFlags) (*labelled, error)
 	}, nil
 }
 
-// openGenerator opens n synthetic mails, or mail without end for n = 0. No flag about
-// a source may be given.
-func openGenerator(f *source.Flags, flip source.FlipConfig, synthetic *generatorFlags, n int) (*labelled, error) {
+// openGenerator opens n synthetic mails, or mail without end for n = 0, with flip's labels flipped. No flag
+// about a source may be given.
+func openGenerator(f *source.Flags, flip source.FlipConfig, generated *synthetic.Flags, n int) (*labelled, error) {
 	if flag := f.Given(); flag != "" {
 		return nil, cli.Usagef("%s is about a source, and there is none: synthetic mail comes in its order and with its own sources, user-reports among them", flag)
 	}
-	generate, err := synthetic.generator(flip)
+	cfg, err := generated.Config()
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
 	return &labelled{
 		dense: f.Dense, total: func() int { return n }, close: func() error { return nil }, synthetic: true,
-		open: func() (ingest.Items, error) { return generate(n) },
+		open: func() (ingest.Items, error) { return synthetic.Items(cfg, n, flip) },
 	}, nil
 }
 
@@ -63,7 +64,7 @@ func openGenerator(f *source.Flags, flip source.FlipConfig, synthetic *generator
 // for it or nothing outlives this process: neither a directory nor a server that a flag
 // names.
 func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
-	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
+	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
 	cfg.Stdin = stdin
 	kept := c.Data != "" || len(c.Kafka.Kafka) > 0 || c.NATS.NATS != "" || c.Redis.Redis != ""
 	switch {
@@ -77,8 +78,6 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 		if flag := c.aboutStream(); flag != "" {
 			return nil, cli.Usagef("%s is about a stream, and there is none: name a source. Synthetic mail needs --demo, because --data or a server that is named keeps what is learnt", flag)
 		}
-		return nothing(c.Flags.Dense), nil
-	case !hasGenerator && !c.Demo && c.Generate == nil:
 		return nothing(c.Flags.Dense), nil
 	}
 	n := demonstrated
@@ -94,7 +93,7 @@ func (c *upCommand) source(stdin io.Reader) (*labelled, error) {
 	if n == 0 && c.Rate == 0 {
 		c.Rate = endlessRate
 	}
-	return openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
+	return openGenerator(&c.Flags, source.FlipConfig{}, &c.Synthetic, n)
 }
 
 // aboutStream returns the first of the flags that was given and does nothing without a
@@ -103,8 +102,6 @@ func (c *upCommand) aboutStream() string {
 	switch {
 	case c.Generate != nil:
 		return "--generate"
-	case c.Flip != nil && *c.Flip != 0:
-		return "--flip"
 	case c.Flags.Limit != 0:
 		return "--limit"
 	}
@@ -115,3 +112,6 @@ func (c *upCommand) aboutStream() string {
 func nothing(dense []string) *labelled {
 	return &labelled{dense: dense, total: func() int { return 0 }, close: func() error { return nil }}
 }
+
+// noSource is what up says where it streams nothing.
+const noSource = "no source: hamlet serves what it has learnt (--demo streams synthetic mail)"

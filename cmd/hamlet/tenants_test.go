@@ -11,7 +11,7 @@ import (
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/algos/text"
-	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/service/example"
 	"hamlet/stream"
 )
 

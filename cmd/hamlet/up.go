@@ -7,34 +7,39 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 
-	natsgo "github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
 
-	"hamlet/cmd/internal/answered"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/console"
-	"hamlet/cmd/internal/console/access"
-	"hamlet/cmd/internal/console/page"
-	"hamlet/cmd/internal/follow"
-	"hamlet/cmd/internal/gateway"
-	"hamlet/cmd/internal/gateway/doors"
-	"hamlet/cmd/internal/gateway/web"
-	"hamlet/cmd/internal/ingest"
-	"hamlet/cmd/internal/progress"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/scorer"
-	"hamlet/cmd/internal/services"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
-	"hamlet/cmd/internal/tokens"
-	"hamlet/cmd/internal/up"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/door/doors"
+	"hamlet/cmd/internal/door/httpdoor"
+	"hamlet/cmd/internal/operate/console"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/httpd"
+	"hamlet/cmd/internal/process/tokens"
+	"hamlet/cmd/internal/service/follow"
+	"hamlet/cmd/internal/service/ingest"
+	"hamlet/cmd/internal/service/learner"
+	"hamlet/cmd/internal/service/machine"
+	"hamlet/cmd/internal/service/parts"
+	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/service/up"
+	"hamlet/cmd/internal/show/progress"
+	"hamlet/cmd/internal/show/report"
+	"hamlet/cmd/internal/web/access"
+	"hamlet/cmd/internal/web/page"
+	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
 
 type upCommand struct {
-	upSources
-	Data  string  `help:"Keep all here after a stop too (default in memory)." type:"path" placeholder:"DIR"`
+	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - (default synthetic mail)."`
+
+	Data  string  `help:"Keep all in this folder (default: one that is gone at the end)." type:"path" placeholder:"DIR"`
 	Once  bool    `help:"End after the stream and print what eval prints."`
 	JSON  bool    `name:"json" help:"Print the result as JSON."`
 	From  int     `help:"Leave the first N events out of the metrics." default:"0" placeholder:"N"`
@@ -44,14 +49,12 @@ type upCommand struct {
 	settings.EventsHTTP
 	settings.ModelName
 	settings.Learner
-	settings.Thresholds
-	settings.Journal
-	settings.KeepMail
+	settings.Scorer
 	settings.ReadMail
 	source.Flags
-	source.FlipFlags
-	upGenerate
-	Synthetic generatorFlags `embed:""`
+	Demo      bool            `help:"Stream it into --data, or to servers that flags name." group:"Synthetic mail"`
+	Generate  *int            `help:"N mails; 0: no end." placeholder:"20000" group:"Synthetic mail"`
+	Synthetic synthetic.Flags `embed:""`
 	settings.Model
 	settings.Kafka
 	settings.Topic
@@ -59,27 +62,34 @@ type upCommand struct {
 	settings.Alerts
 	settings.Redis
 	settings.Versions
-	ListenKafka  string      `help:"Address of the embedded Kafka." default:"127.0.0.1:0" placeholder:"ADDR" group:"Kafka"`
-	ListenNATS   string      `name:"listen-nats" help:"Embedded NATS; if the port is busy, any port." placeholder:"127.0.0.1:4222" group:"NATS"`
-	ListenRedis  string      `help:"Address of the embedded Redis." default:"127.0.0.1:0" placeholder:"ADDR" group:"Redis"`
+	ListenNATS   string      `name:"listen-nats" help:"Our own NATS; if the port is busy, any port." placeholder:"127.0.0.1:4222" group:"NATS"`
 	Doors        doors.Flags `embed:""`
 	Console      string      `help:"Serve the web console; prints a link to log in." placeholder:"ADDR"`
 	ConsoleUsers string      `help:"File of users of the console, in place of the link (hamlet console user)." type:"existingfile" placeholder:"FILE" rare:"up"`
-	Open         bool        `hidden:"" help:"Embedded servers without passwords, for everybody on this machine."`
+	Open         bool        `hidden:"" help:"A NATS without passwords, for everybody on this machine."`
+	ListenKafka  string      `hidden:"" help:"Of 0.1.0; does nothing."`
+	ListenRedis  string      `hidden:"" help:"Of 0.1.0; does nothing."`
 	cli.LogFlags
-
-	servers embeddedServers // startBrokers writes it
 }
 
 // Help is shown by kong below the flags.
 func (upCommand) Help() string {
-	return `Examples:` + syntheticExample + `
+	return `Examples:
+  hamlet up                                 synthetic mail, then scoring
   hamlet up --spam spam.mbox --ham ham.mbox --data ~/.hamlet
   hamlet up --index index.csv corpus.tar.gz --once       as hamlet eval does
   hamlet up --kafka k:9092 --nats nats://n:4222 --redis r:6379 --http :80
 
-` + faultExamples + `It learns the sources, then answers. Its doors are those of hamlet gateway.`
+Faults that raise alarms (nats sub 'hamlet.alerts.incident.>' shows them):
+  hamlet up --bad-feed 10000                  one source gives wrong labels
+  hamlet up --new-campaign 10000 --campaign-share .5        new kinds of spam
+
+It learns the sources, then answers. Its doors are those of hamlet gateway.`
 }
+
+// saveBytes is about what saves write in a minute to the machine's own disk, at the default of --save-every. Who gives
+// another value knows what it writes.
+const saveBytes = 30e6
 
 // upFiles are the open files and connections that up needs: measured, 40 (November 2026). The
 // rest is for clients.
@@ -87,7 +97,10 @@ const upFiles = 64
 
 // check reports wrong usage that no flag shows by itself.
 func (c *upCommand) check() error {
-	errs := []error{c.CheckAt(c.HTTP, c.Token), cli.NotNegative("--from", c.From), cli.NotNegative("--limit", c.Limit), settings.CheckRate(c.Rate)}
+	errs := []error{
+		c.CheckAt(c.HTTP, c.Token), cli.NotNegative("--from", c.From), cli.NotNegative("--limit", c.Limit),
+		settings.CheckRate(c.Rate),
+	}
 	if c.Generate != nil {
 		errs = append(errs, cli.NotNegative("--generate", *c.Generate))
 	}
@@ -96,7 +109,7 @@ func (c *upCommand) check() error {
 	} else if c.ConsoleUsers != "" {
 		errs = append(errs, cli.Usagef("--console-users is for the console: give it an address with --console"))
 	}
-	groups := []settings.Checker{&c.FlipFlags, &c.Doors, c.Topic, c.Versions, c.Alerts, c.Learner, c.Thresholds, c.Journal, c.KeepMail}
+	groups := []settings.Checker{&c.Doors, c.Topic, c.Versions, c.Alerts, c.Learner, c.Scorer}
 	if len(c.Kafka.Kafka) > 0 {
 		groups = append(groups, c.Kafka)
 	}
@@ -109,13 +122,20 @@ func (c *upCommand) check() error {
 	return errors.Join(append(errs, settings.Check(groups...))...)
 }
 
-func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
+func (c *upCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
+	defer func() { err = c.refused(err) }()
 	log := c.Logger(stdio.Err)
 	if c.LogLevel == "info" && !c.LogDecisions && progress.IsTerminal(stdio.Err) { // the progress shows the same
 		log = slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	if err := c.check(); err != nil {
 		return err
+	}
+	for _, gone := range []struct{ flag, value string }{{"listen-kafka", c.ListenKafka}, {"listen-redis", c.ListenRedis}} {
+		if gone.value != "" {
+			log.Warn("--" + gone.flag + " does nothing any more: hamlet up keeps its log and models in files. Programs that " +
+				"write labels use its HTTP door, or a real Kafka: see INSTALL.md; leave it out")
+		}
 	}
 	src, err := c.source(stdio.In)
 	if err != nil {
@@ -127,145 +147,169 @@ func (c *upCommand) run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 
-	embeddedKafka := len(c.Kafka.Kafka) == 0
-	if embeddedKafka {
-		c.Topic.Retention = -1 // what is in --data stays there
-	}
-	if err := services.CheckOpenFiles("hamlet up", upFiles); err != nil {
+	if err := parts.CheckOpenFiles("hamlet up", upFiles); err != nil {
 		return err
 	}
-	s := services.New("hamlet-up", c.ModelName.Model, log)
+	s := parts.New("hamlet-up", c.ModelName.Model, log)
 	defer func() {
-		s.Close()
-		if err == nil { // or that is a consequence
-			err = c.servers.closing
+		if closing := s.Close(); err == nil { // or that is a consequence
+			err = closing
 		}
 	}()
-	if err := c.startBrokers(s, stdio.Err, log); err != nil {
-		return err
-	}
-	ctx, failure := c.servers.watch(ctx)
-	defer func() {
-		if failed := failure(); failed != nil {
-			err = failed // whatever else went wrong is a consequence
-		}
-	}()
-	kafkaConfig, err := s.OpenKafka(ctx, c.Kafka, c.Topic)
+	dir, err := c.open(ctx, s, stdio.Err)
 	if err != nil {
 		return err
 	}
-	events, err := s.OpenLog(kafkaConfig, s.Topic())
+	if err := c.storage(ctx, s, dir); err != nil {
+		return err
+	}
+	events, err := s.OpenLog(s.Topic())
 	if err != nil {
 		return err
 	}
 	if src.synthetic {
-		if err := ingest.CheckSynthetic(ctx, follow.Topic(events, kafkaConfig)); err != nil {
+		if err := ingest.CheckSynthetic(ctx, follow.Topic(events, s.Logs)); err != nil {
 			return fmt.Errorf("--demo: %w", err)
 		}
 	} else if src.open == nil {
 		fmt.Fprintln(stdio.Err, noSource)
 	}
-	store, err := s.OpenRedis(ctx, c.Redis, c.Versions)
-	if err != nil {
-		return err
-	}
 	conn, err := s.OpenNATS(c.NATS)
 	if err != nil {
 		return err
 	}
-	alerts, err := s.OpenAlerts(ctx, c.Alerts, c.NATS, conn)
+	learning, err := c.learner(ctx, s, modelConfig, stdio.Err)
 	if err != nil {
 		return err
 	}
-	for i := range alerts {
-		if alerts[i].Hint != "" {
-			fmt.Fprintf(stdio.Err, "  alerts %s\n", alerts[i].Hint)
+	source := stream.Appender(events)
+	if dir != nil && !c.Once { // with --once somebody waits, and can make room
+		source = machine.Waiting(events)
+		learning.Letters, learning.Receipts = machine.Waiting(learning.Letters), machine.Waiting(learning.Receipts)
+		if learning.Predictions != nil {
+			learning.Predictions = machine.Waiting(learning.Predictions)
 		}
+		// Models are loaded as a whole, and dropped as a whole: with Go's 100 twice the memory is held.
+		debug.SetGCPercent(50)
 	}
-
-	rejections := &report.Rejections{W: stdio.Err}
-	learning, err := s.LearnerConfig(ctx, c.Learner, c.Topic, kafkaConfig)
+	answers, err := s.OpenScorer(c.Scorer, 0, nats.ServiceConfig{})
 	if err != nil {
 		return err
 	}
-	learning.Alerts, learning.Runner, learning.Store, learning.Model = alerts, s.Runner(), store, modelConfig
-	journal, err := s.OpenJournal(c.Journal, conn)
+	learning.Served = answers.Served
+	opened, err := c.doors(s, events, stdio.Err)
 	if err != nil {
 		return err
 	}
-	var seen *answered.Service
-	if journal != nil {
-		if seen, err = s.OpenAnswered(c.Learner, c.NATS, conn); err != nil {
-			return err
-		}
-	}
-	if seen != nil {
-		learning.Answered = seen
-	}
-	mail, err := s.OpenKeptMail(c.KeepMail, c.NATSAccess, conn)
+	server, err := c.http(s, opened, events, stdio.Err)
 	if err != nil {
 		return err
-	}
-	answers, err := scorer.New(scorer.Config{
-		Journal: journal, LogDecisions: c.LogDecisions, Mail: mail,
-		Conn: conn, Store: store, Promotions: services.Promotions(store), Model: c.ModelName.Model, SpamAt: c.SpamAt, HamAt: c.HamAt, Registerer: s.Registry, Log: log,
-	})
-	if err != nil {
-		return err
-	}
-	opened, err := c.doors(s, events, conn, log, stdio.Err)
-	if err != nil {
-		return err
-	}
-	serve, err := c.http(s, opened, events, log, stdio.Err)
-	if err != nil {
-		return err
-	}
-	var open func(context.Context) error
-	if opened != nil {
-		open = opened.Run
 	}
 	kept, done, err := c.ReadMail.Open(conn, c.NATSAccess, c.ModelName.Model, log)
 	if err != nil {
 		return err
 	}
 	s.OnClose(done)
-	pages, err := c.console(ctx, s, console.Config{Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: store, Kafka: kafkaConfig, Kept: kept, Log: log}, stdio.Err)
+	pages, err := c.console(ctx, s, console.Config{
+		Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: s.Store, Kafka: s.Logs, Kept: kept, Log: log,
+	}, stdio.Err)
 	if err != nil {
 		return err
 	}
+	if dir != nil {
+		registerFull(s.Registry, dir)
+	}
+	rejections := &report.Rejections{W: stdio.Err}
 	return up.Run(ctx, up.Config{
-		Events: follow.Topic(events, kafkaConfig), Topic: s.Topic(), Store: store, From: c.From, Once: c.Once, Log: log,
-		Notify:   s.Notify,
-		Learner:  learning,
-		Answered: seen,
-		Scorer:   answers.Run,
-		Answers:  answers.Ready,
-		Asked:    answers.Listening(),
-		HTTP:     serve,
-		Doors:    open,
-		Console:  pages,
-		Open:     src.open,
-		Ingest:   ingest.Config{Events: events, Rate: c.Rate, Once: src.once, Synthetic: src.synthetic, Rejected: rejections.Add, Log: log},
+		Services: s, Learner: learning, Scorer: answers, HTTP: server, Doors: opened, Console: pages,
+		Dir: dir, Relearn: len(c.Kafka.Kafka) == 0 && c.Redis.Redis == "",
+		Open: src.open, From: c.From, Once: c.Once, Log: log,
+		Ingest: ingest.Config{
+			Events: source, Rate: c.Rate, Once: src.once, Synthetic: src.synthetic, Rejected: rejections.Add, Log: log,
+		},
 		Progress: up.NewProgress(stdio.Err, src.total()),
 		Done: func(r *report.Result) error {
 			rejections.Close()
-			if snapshot := c.servers.snapshot; snapshot != nil {
-				if err := snapshot(); err != nil { // what is printed is on disk
-					return err
-				}
-			}
+			debug.FreeOSMemory() // what the start or the stream has used
 			return c.finish(r, src.open != nil, stdio)
 		},
 	})
 }
 
-// console opens the web console and returns what serves it, or nil without --console.
-func (c *upCommand) console(ctx context.Context, s *services.Set, cfg console.Config, w io.Writer) (func(context.Context) error, error) {
+// learner opens the learner, and says on w how its alerts are heard.
+func (c *upCommand) learner(ctx context.Context, s *parts.Set, cfg model.Config, w io.Writer) (learner.Config, error) {
+	alerts, err := s.OpenAlerts(ctx, c.Alerts)
+	if err != nil {
+		return learner.Config{}, err
+	}
+	for i := range alerts {
+		if alerts[i].Hint != "" {
+			fmt.Fprintf(w, "  alerts %s\n", alerts[i].Hint)
+		}
+	}
+	flags := c.Learner
+	if !c.Journal.Journal {
+		flags.Answered = 0
+	}
+	learning, err := s.OpenLearner(ctx, flags, c.Topic, alerts, cfg)
+	if c.SaveEvery == learner.SaveEvery && c.Redis.Redis == "" {
+		learning.SaveBytes = saveBytes
+	}
+	return learning, err
+}
+
+// registerFull registers the metric of a folder without space.
+func registerFull(registry prometheus.Registerer, dir *machine.Dir) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hamlet_log_full", Help: "1 while labels are refused because no space is left for the log.",
+	}, func() float64 {
+		if dir.Full() != nil {
+			return 1
+		}
+		return 0
+	}))
+}
+
+// refused gives an error that no start mends its exit status.
+func (c *upCommand) refused(err error) error {
+	refusals := []error{learner.ErrRefused, state.ErrPartitions}
+	if c.Redis.Redis == "" { // a Redis may fail over to one that has all
+		refusals = append(refusals, state.ErrCorrupt)
+	}
+	return cli.Refused(err, refusals...)
+}
+
+// storage opens the logs and the model's store: those that flags name, or else those of dir.
+func (c *upCommand) storage(ctx context.Context, s *parts.Set, dir *machine.Dir) (err error) {
+	if len(c.Kafka.Kafka) > 0 {
+		err = s.OpenKafka(ctx, c.Kafka, c.Topic)
+	} else {
+		s.Logs = dir
+		err = c.Topic.Ensure(ctx, dir, c.ModelName.Model)
+	}
+	if err != nil {
+		return err
+	}
+	if c.Redis.Redis == "" {
+		s.Store, err = dir.Store(c.ModelName.Model)
+		return err
+	}
+	if err := s.OpenRedis(ctx, c.Redis, c.Versions); err != nil {
+		return err
+	}
+	if dir != nil {
+		dir.LearntBy(c.ModelName.Model, s.Store)
+	}
+	return nil
+}
+
+// console opens the web console, or returns nil without --console.
+func (c *upCommand) console(ctx context.Context, s *parts.Set, cfg console.Config, w io.Writer) (*console.Served, error) {
 	if c.Console == "" {
 		return nil, nil
 	}
 	url := ""
+	var link *consoleLink
 	guarding := access.Config{Addr: c.Console, Style: page.StyleURL(), Log: cfg.Log}
 	if c.ConsoleUsers != "" {
 		users, err := access.OpenUsers(c.ConsoleUsers, cfg.Log)
@@ -276,7 +320,16 @@ func (c *upCommand) console(ctx context.Context, s *services.Set, cfg console.Co
 	} else {
 		guarding.Links = true
 		guarding.LinkUser = access.User{Name: "up", Role: access.Look | access.Label | access.Operate}
-		guarding.Print = func(path string) { fmt.Fprintf(w, "  console %s%s\n", url, path) }
+		var err error
+		if link, err = newConsoleLink(w, c.Data); err != nil {
+			return nil, err
+		}
+		s.OnClose(link.remove)
+		guarding.Print = func(path string) {
+			if err := link.show(url, path); err != nil {
+				cfg.Log.Error("nobody can log in", "error", err)
+			}
+		}
 	}
 	guard, err := access.New(guarding)
 	if err != nil {
@@ -288,13 +341,11 @@ func (c *upCommand) console(ctx context.Context, s *services.Set, cfg console.Co
 		return nil, err
 	}
 	url = served.URL()
-	if guarding.Links {
-		guarding.Print(guard.NewLink(guarding.LinkUser))
-		fmt.Fprintln(w, "          that link logs you in, once, within 15 minutes")
-	} else {
+	if link == nil {
 		fmt.Fprintf(w, "  console %s\n", url)
+		return served, nil
 	}
-	return served.Run, nil
+	return served, link.show(url, guard.NewLink(guarding.LinkUser))
 }
 
 // finish prints the result of the stream, if there was one, and says where scores
@@ -322,63 +373,41 @@ func (c *upCommand) finish(r *report.Result, streamed bool, stdio cli.IO) error 
 }
 
 // doors opens the doors that flags ask for, and the HTTP door; nil if there are none.
-func (c *upCommand) doors(s *services.Set, events stream.Appender, conn *natsgo.Conn, log *slog.Logger, w io.Writer) (*doors.Doors, error) {
+func (c *upCommand) doors(s *parts.Set, events stream.Appender, w io.Writer) (*doors.Doors, error) {
 	if !c.Doors.Any() && c.HTTP == "" {
 		return nil, nil
 	}
-	client, err := nats.NewClient(conn, c.ModelName.Model)
+	file, err := c.OpenTokens(s.Log)
 	if err != nil {
 		return nil, err
 	}
-	file, err := c.OpenTokens(log)
-	if err != nil {
-		return nil, err
+	opened, err := s.OpenDoors(&c.Doors, file, events)
+	if err == nil {
+		parts.PrintDoors(w, opened)
 	}
-	cfg := gateway.Config{Client: gateway.NATS(client), Tokens: file, Registerer: s.Registry, Log: log}
-	teacher := doors.Teacher{Events: events}
-	if c.Doors.AllowLearn {
-		cfg.Teacher = teacher
-	}
-	waiting, err := c.Doors.Connect(conn, c.NATSAccess, log)
-	if err != nil {
-		return nil, err
-	}
-	if waiting != conn {
-		s.OnClose(waiting.Close)
-	}
-	self, err := c.Doors.Service(waiting, c.ModelName.Model, teacher, s.Registry, log)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := c.Doors.Open(cfg, self)
-	if err != nil {
-		return nil, err
-	}
-	s.OnClose(opened.Close)
-	printDoors(w, opened)
-	return opened, nil
+	return opened, err
 }
 
 // httpDoor returns the handlers of the HTTP door. At an address that others reach it is
 // open only to those with a token.
-func (c *upCommand) httpDoor(s *services.Set, opened *doors.Doors, events stream.Appender, log *slog.Logger) (map[string]http.Handler, error) {
+func (c *upCommand) httpDoor(s *parts.Set, opened *doors.Doors, events stream.Appender) (map[string]http.Handler, error) {
 	g := opened.Gateway()
 	if err := c.CheckDoor(c.HTTP, c.Token != "" || g.HasTokens()); err != nil {
-		log.Info("--http serves metrics only", "http", c.HTTP, "reason", err)
+		s.Log.Info("--http serves metrics only", "http", c.HTTP, "reason", err)
 		return nil, nil
 	}
-	cfg := web.Config{Door: g.Door(web.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry), Registerer: s.Registry}
+	cfg := httpdoor.Config{Door: g.Door(httpdoor.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry), Registerer: s.Registry}
 	if c.Token != "" || c.Tokens != "" || c.Doors.AllowLearn {
 		cfg.Events = events
 	}
-	return web.Handlers(cfg)
+	return httpdoor.Handlers(cfg)
 }
 
-// http returns what serves HTTP, or nil without --http.
-func (c *upCommand) http(s *services.Set, opened *doors.Doors, events stream.Appender, log *slog.Logger, w io.Writer) (_ func(context.Context, func() error, func() string) error, err error) {
-	h := services.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics}
+// http takes the addresses of --http and --metrics, and returns nil without either.
+func (c *upCommand) http(s *parts.Set, opened *doors.Doors, events stream.Appender, w io.Writer) (_ *httpd.Server, err error) {
+	h := parts.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics}
 	if c.HTTP != "" {
-		if h.Handlers, err = c.httpDoor(s, opened, events, log); err != nil {
+		if h.Handlers, err = c.httpDoor(s, opened, events); err != nil {
 			return nil, err
 		}
 	}
@@ -396,8 +425,5 @@ func (c *upCommand) http(s *services.Set, opened *doors.Doors, events stream.App
 	if c.Metrics != "" {
 		fmt.Fprintf(w, "  metrics http://%s\n", server.MetricsAddr())
 	}
-	return func(ctx context.Context, ready func() error, standing func() string) error {
-		server.SetReady(ready, standing)
-		return server.Run(ctx)
-	}, nil
+	return server, nil
 }

@@ -6,11 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/cli/clitest"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/testkit/clitest"
 )
 
 func TestHelpAndVersion(t *testing.T) {
@@ -21,21 +22,33 @@ func TestHelpAndVersion(t *testing.T) {
 	clitest.Help(t, run, []string{"--open", "--limit=50", "--server=nats://127.0.0.1:4222"}, "alarms", "--help")
 	clitest.Help(t, run, []string{"versions", "rollback", "unpin", "--redis=ADDR"}, "model", "--help")
 	clitest.Help(t, run, []string{"--redis=ADDR"}, "model", "pin", "--help")
-	clitest.Help(t, run, []string{"all models in Redis"}, "model", "list", "--help")
+	clitest.Help(t, run, []string{"all models that are kept"}, "model", "list", "--help")
 	clitest.Help(t, run, []string{"--redis=ADDR"}, "model", "show", "--help")
 	clitest.Help(t, run, []string{"--limit=10"}, "model", "diff", "--help")
 	clitest.Help(t, run, []string{"--burn-in=1000", "--level=0.95", "--since=WHEN"}, "model", "compare", "--help")
-	clitest.Help(t, run, []string{"The file is a tar archive"}, "model", "export", "--help")
-	clitest.Help(t, run, []string{"--as=NAME", "--replace"}, "model", "import", "--help")
-	clitest.Help(t, run, []string{"Every checksum is compared"}, "model", "verify", "--help")
 	clitest.Help(t, run, []string{"Learning goes on, and answers come from the pinned version"}, "model", "rollback", "--help")
 	clitest.Help(t, run, []string{"--keep=0", "--all-versions", "only its owner may read"}, "backup", "--help")
 	clitest.Help(t, run, []string{"Every checksum is compared", "--backup=NAME"}, "verify", "--help")
-	clitest.Help(t, run, []string{"--replace", "--new-log", "--data=DIR"}, "restore", "--help")
+	clitest.Help(t, run, []string{"--last=20", "why labels were not learnt"}, "log", "show", "--help")
+	clitest.Help(t, run, []string{"--replace", "--new-log", "--data=DIR", "--as=NAME"}, "restore", "--help")
 	clitest.Help(t, run, []string{"--source=NAME", "--tenant=default", "--action=learn", "--any-source"}, "token", "new", "--help")
 	clitest.Help(t, run, []string{"--limit=20", "--since=72h", "--mail-nats=URL"}, "review", "--help")
 	clitest.Help(t, run, []string{"One model for programs in other languages", "explain  events, level?, words?"}, "pipe", "--help")
 	clitest.Version(t, run, "hamlet")
+}
+
+// Commands that work on the folder of hamlet up as well do not speak as if Redis had the models.
+func TestHelpKnowsTheFolder(t *testing.T) {
+	for _, command := range []string{"backup", "restore", "verify", "model", "model list", "model show", "model diff", "model promote", "withdraw"} {
+		var out bytes.Buffer
+		err := run(t.Context(), append(strings.Fields(command), "--help-all"), cli.IO{In: strings.NewReader(""), Out: &out, Err: io.Discard})
+		if !errors.Is(err, cli.ErrHelp) {
+			t.Fatalf("%s: %v", command, err)
+		}
+		if said := regexp.MustCompile(`(Redis (keeps|has)|models?\s+(in|into)\s+Redis|reads\s+Redis|lease in Redis|loss of Redis)[^\n]*`).FindString(out.String()); said != "" {
+			t.Errorf("%s: %q", command, said)
+		}
+	}
 }
 
 // Under the names of the services hamlet is the services.
@@ -55,14 +68,20 @@ func TestHelpInOtherForms(t *testing.T) {
 	clitest.Manual(t, run, "up", "gateway", "console serve")
 }
 
-// A flag that is gone names its key, in every command that had it.
-func TestFlagsThatAreGone(t *testing.T) {
-	for _, command := range []string{"up", "eval", "bench mail", "bench alarms"} {
-		args := append(strings.Fields(command), "--alarm-drop", ".3", "x")
-		err := run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
-		want := "--alarm-drop is not a flag any more: set model.alarms.drop in the configuration file, or with eval --set alarms.drop=.3"
-		if cli.Status(err) != cli.StatusUsage || err.Error() != want {
-			t.Errorf("%s: %v, want wrong usage: %s", command, err, want)
+// A command that is gone says what does the same, whatever follows it. The help does not show it.
+func TestCommandsThatAreGone(t *testing.T) {
+	for command, want := range map[string]string{
+		"filter":        "there is no hamlet filter any more: spamc marks a message",
+		"model export":  "there is no hamlet model export any more: hamlet backup --model MODEL FILE.tar",
+		"model import":  "there is no hamlet model import any more: hamlet restore FILE --as NAME",
+		"model verify":  "there is no hamlet model verify any more: hamlet verify FILE",
+		"model replace": "there is no hamlet model replace any more: hamlet model promote NAME",
+	} {
+		for _, more := range []string{"", " --socket unix:/run/hamlet/spamd.sock", " FILE --as M"} {
+			err := run(t.Context(), strings.Fields(command+more), cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+			if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s%s: %v, want wrong usage: %s", command, more, err, want)
+			}
 		}
 	}
 }
@@ -92,12 +111,14 @@ func TestFlagsThatWouldDoNothing(t *testing.T) {
 		{"--generate 10 --drop id", "--drop is about a source"},
 		{"--generate 10 --shuffle 1", "--shuffle is about a source"},
 		{"--generate 10 --source desk", "--source is about a source"},
-		{"--generate 10 --flip-from 5", "--flip-from: no label is flipped without --flip RATE"},
-		{"--flip-kind ham " + file, "--flip-kind: no label is flipped without --flip RATE"},
 		{"--generate 10 --limit -1", "--limit: -1 is below zero"},
 	}
 	for command, refusals := range map[string][]refusal{
-		"eval": append([]refusal{{"--mail-seed 4", "--mail-seed is about synthetic mail"}}, both...),
+		"eval": append([]refusal{
+			{"--mail-seed 4", "--mail-seed is about synthetic mail"},
+			{"--generate 10 --flip-from 5", "--flip-from: no label is flipped without --flip RATE"},
+			{"--flip-kind ham " + file, "--flip-kind: no label is flipped without --flip RATE"},
+		}, both...),
 		"up": append([]refusal{
 			{"--generate 0 " + file, "--generate: synthetic mail is in place of a source"},
 			{"--rate NaN", "--rate: NaN is neither"},
@@ -177,5 +198,17 @@ func TestDataOnStandardOutput(t *testing.T) {
 	}
 	if _, err := os.Stat("-"); err == nil {
 		t.Error("a file is called -")
+	}
+}
+
+// What is in hamlet-lab is wrong usage here, and the text names that program.
+func TestCommandsOfTheLaboratory(t *testing.T) {
+	for args, want := range map[string]string{
+		"bench": "hamlet-lab bench", "bench mail --bogofilter x": "hamlet-lab bench", "fit --anything": "hamlet-lab fit", "lab run all": "hamlet-lab",
+	} {
+		err := run(t.Context(), strings.Fields(args), cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		if cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("hamlet %s: %v, want wrong usage that names %s", args, err, want)
+		}
 	}
 }

@@ -2,8 +2,8 @@
 package main
 
 import (
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/program/ingest"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/program/ingest"
 )
 
 func main() { cli.Main("ingest", ingest.Run) }

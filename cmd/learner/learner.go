@@ -3,8 +3,8 @@
 package main
 
 import (
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/program/learner"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/program/learner"
 )
 
 func main() { cli.Main("learner", learner.Run) }

@@ -2,8 +2,8 @@
 package main
 
 import (
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/program/scorer"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/program/scorer"
 )
 
 func main() { cli.Main("scorer", scorer.Run) }

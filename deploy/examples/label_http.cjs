@@ -7,7 +7,7 @@ async function main() {
     signal: AbortSignal.timeout(30000),
   })
   const said = await answer.json()
-  if (answer.status !== 202) throw new Error(said.error) // 202: Kafka has it
+  if (answer.status !== 202) throw new Error(said.error) // 202: the log has it
   console.log(said.accepted)
 }
 main()

@@ -9,5 +9,5 @@ request = urllib.request.Request(
     json.dumps(event).encode(),
     {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["HAMLET_TOKEN"]},
 )
-with urllib.request.urlopen(request, timeout=30) as answer:  # 202: Kafka has it
+with urllib.request.urlopen(request, timeout=30) as answer:  # 202: the log has it
     print(json.load(answer)["accepted"])

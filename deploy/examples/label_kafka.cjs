@@ -1,4 +1,5 @@
-// Labels a text over Kafka (npm install kafkajs). The variables are hamlet env's.
+// Labels a text over a real Kafka, which hamlet up has not (npm install kafkajs). The variables are
+// those that deploy/servers env prints with --acl.
 const { Kafka, logLevel } = require('kafkajs')
 
 async function main() {

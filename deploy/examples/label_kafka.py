@@ -1,4 +1,5 @@
-"""Labels a text over Kafka (pip install kafka-python). The variables are hamlet env's."""
+"""Labels a text over a real Kafka, which hamlet up has not (pip install kafka-python). The variables
+are those that deploy/servers env prints with --acl."""
 import json
 import os
 

@@ -1,6 +1,6 @@
-// Laboratory: only hamlet bench mail runs these adapters.
+// Laboratory: only hamlet-lab bench mail runs these adapters.
 
-// Package filters holds the adapters through which `hamlet bench mail` runs
+// Package filters holds the adapters through which `hamlet-lab bench mail` runs
 // other filters: scripts that take the commands of the TREC spam track's jig
 // (Cormack and Lynam 2005, "TREC 2005 Spam Track Overview", section 2),
 //

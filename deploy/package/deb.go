@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -20,6 +21,10 @@ often labels are wrong, and raises an alarm when labels or mail change.
 .
 The package has services for a single machine (hamlet.service) and for
 servers of Kafka, NATS and Redis. None is started by the installation.`
+	labDescription = `laboratory of hamlet, the Bayesian spam classifier
+hamlet-lab compares hamlet with other filters on your own mail, runs each
+of its algorithms on a few rows, computes the tables and figures of its
+sources again, and breaks what hamlet runs on.`
 )
 
 // debVersion returns the version of the package. A tilde sorts before nothing, so 0.1.0~dev
@@ -32,20 +37,31 @@ func (r *Release) debVersion() string {
 	return number + "~" + pre + "." + r.Time.Format("20060102150405")
 }
 
-// writeDeb writes a Debian package of the files and returns its path.
+// writeDeb writes the Debian package hamlet of the files and returns its path.
 func writeDeb(r *Release, tree []File, arch, out string) (path string, err error) {
-	info := nfpm.WithDefaults(&nfpm.Info{
-		Name: "hamlet", Arch: arch, Platform: "linux", Version: r.debVersion(), VersionSchema: "none",
-		Section: "mail", Priority: "optional", Maintainer: "The authors of hamlet <hamlet@localhost>",
-		Description: description, MTime: r.Time, DisableGlobbing: true,
-		Overridables: nfpm.Overridables{
-			Depends: []string{"systemd"}, Recommends: []string{"ca-certificates"},
-			// Debian 12 reads zstd.
-			Deb: nfpm.Deb{Compression: "zstd"},
-			Scripts: nfpm.Scripts{
-				PostInstall: r.script("postinst"), PreRemove: r.script("prerm"), PostRemove: r.script("postrm"),
-			},
+	// A recipe of 0.1.0 goes on delivering mail. This goes with the release after the next.
+	tree = append(slices.Clone(tree), File{Path: "/usr/bin/hamlet-filter", Source: r.script("hamlet-filter"), Mode: 0o755})
+	return r.writeDebian("hamlet", description, nfpm.Overridables{
+		Depends: []string{"systemd"}, Recommends: []string{"ca-certificates"}, Suggests: []string{"spamc"},
+		Scripts: nfpm.Scripts{
+			PostInstall: r.script("postinst"), PreRemove: r.script("prerm"), PostRemove: r.script("postrm"),
 		},
+	}, tree, arch, out)
+}
+
+// writeLabDeb writes the Debian package of the laboratory and returns its path.
+func writeLabDeb(r *Release, arch, out string) (path string, err error) {
+	tree := []File{{Path: "/usr/bin/" + laboratory, Source: r.program(arch, laboratory), Mode: 0o755}}
+	return r.writeDebian(laboratory, labDescription, nfpm.Overridables{Recommends: []string{"hamlet"}}, tree, arch, out)
+}
+
+// writeDebian writes a Debian package and returns its path.
+func (r *Release) writeDebian(name, description string, about nfpm.Overridables, tree []File, arch, out string) (path string, err error) {
+	about.Deb.Compression = "zstd" // Debian 12 reads it
+	info := nfpm.WithDefaults(&nfpm.Info{
+		Name: name, Arch: arch, Platform: "linux", Version: r.debVersion(), VersionSchema: "none",
+		Section: "mail", Priority: "optional", Maintainer: "The authors of hamlet <hamlet@localhost>",
+		Description: description, MTime: r.Time, DisableGlobbing: true, Overridables: about,
 	})
 	for _, f := range tree {
 		content := &files.Content{
@@ -60,7 +76,7 @@ func writeDeb(r *Release, tree []File, arch, out string) (path string, err error
 		}
 		info.Contents = append(info.Contents, content)
 	}
-	path = filepath.Join(out, "hamlet_"+info.Version+"_"+arch+".deb")
+	path = filepath.Join(out, name+"_"+info.Version+"_"+arch+".deb")
 	w, err := os.Create(path)
 	if err != nil {
 		return "", err

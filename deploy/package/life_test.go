@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -62,6 +64,15 @@ func (m *machine) write(path, text string) {
 	}
 }
 
+// secret gives a file the mode and the group that tmpfiles.conf gives it.
+func (m *machine) secret(path string) {
+	m.t.Helper()
+	_, gid := m.login("hamlet")
+	if err := errors.Join(os.Chown(m.root+path, 0, int(gid)), os.Chmod(m.root+path, 0o640)); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
 // dpkg runs dpkg on the root. The scripts run on this machine and are told the root.
 func (m *machine) dpkg(args ...string) {
 	m.t.Helper()
@@ -89,6 +100,48 @@ func (m *machine) login(name string) (uid, gid uint32) {
 	}
 	m.t.Fatalf("there is no user %s:\n%s", name, text)
 	return 0, 0
+}
+
+// sandbox starts a program in a root as systemd does for a unit: ProtectSystem=strict leaves a file
+// system that cannot be written, but for some paths.
+const sandbox = `
+root=$1 uid=$2 gid=$3 writable=$4
+shift 4
+/usr/bin/mount --bind "$root" "$root" || exit 226
+for path in $writable; do /usr/bin/mount --bind "$root$path" "$root$path" || exit 226; done
+/usr/bin/mount -o remount,bind,ro "$root" || exit 226
+exec /usr/sbin/chroot --userspec="$uid:$gid" --groups="$gid" "$root" "$@"
+`
+
+// mounts reports whether this machine lets a test have mounts of its own.
+var mounts = sync.OnceValue(func() bool {
+	return exec.Command("/usr/bin/unshare", "-m", "--propagation", "private", "/usr/bin/mount", "--bind", "/tmp", "/tmp").Run() == nil
+})
+
+// unit returns a unit's command with its settings: user, and which files it may write.
+func (m *machine) unit(settings map[string][]string, env []string, args ...string) *exec.Cmd {
+	m.t.Helper()
+	if !mounts() {
+		m.t.Log("units may write all files: there are no mounts")
+		return m.command(env, args...)
+	}
+	writable := []string{"/tmp"} // PrivateTmp=yes
+	for _, name := range settings["StateDirectory"] {
+		writable = append(writable, "/var/lib/"+name)
+	}
+	for _, path := range strings.Fields(strings.Join(settings["ReadWritePaths"], " ")) {
+		optional := strings.HasPrefix(path, "-")
+		path = strings.TrimPrefix(path, "-")
+		if _, err := os.Stat(m.root + path); err == nil || !optional {
+			writable = append(writable, path)
+		}
+	}
+	uid, gid := m.login("hamlet")
+	cmd := exec.CommandContext(m.t.Context(), "/usr/bin/unshare", append([]string{
+		"-m", "--propagation", "private", "/bin/sh", "-c", sandbox, "sh", m.root, fmt.Sprint(uid), fmt.Sprint(gid), strings.Join(writable, " "),
+	}, args...)...)
+	cmd.Dir, cmd.Env = "/", append([]string{}, env...)
+	return cmd
 }
 
 // command returns a program that runs in the root as the user of the services.
@@ -165,7 +218,7 @@ func (m *machine) startWith(unit string, sockets ...*os.File) *service {
 		env = append(env, fmt.Sprint("LISTEN_FDS=", len(sockets)))
 		args = append([]string{activate(m)}, args...)
 	}
-	s.cmd = m.command(env, args...)
+	s.cmd = m.unit(settings, env, args...)
 	s.cmd.ExtraFiles = sockets
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	before := syscall.Umask(0o077)
@@ -294,13 +347,13 @@ func TestLife(t *testing.T) {
 	}
 
 	// What an operator sets.
-	kafka, redis, natsAddr, web := port(t), port(t), port(t), port(t)
+	natsAddr, web := port(t), port(t)
 	config, err := os.ReadFile(m.root + "/etc/hamlet/hamlet.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	edited := strings.Replace(string(config), "http: 127.0.0.1:9104", "http: "+web, 1)
-	edited += fmt.Sprintf("\nlisten-kafka: %s\nlisten-redis: %s\nlisten-nats: %s\ntable-bits: 12\nsave-every: 100ms\n", kafka, redis, natsAddr)
+	edited += fmt.Sprintf("\nlisten-nats: %s\ntable-bits: 12\nsave-every: 100ms\n", natsAddr)
 	m.write("/etc/hamlet/hamlet.yaml", edited)
 	m.write("/etc/hamlet/hamlet.env", "HAMLET_TOKEN=secret\n")
 	user := m.command(nil, "/usr/bin/hamlet", "console", "user", "ann", "--roles", "look")
@@ -310,6 +363,7 @@ func TestLife(t *testing.T) {
 		t.Fatalf("hamlet console user: %v", err)
 	}
 	m.write("/etc/hamlet/users.txt", string(line))
+	m.secret("/etc/hamlet/users.txt")
 
 	up := m.start("hamlet.service")
 	up.await("READY=1")
@@ -325,28 +379,18 @@ func TestLife(t *testing.T) {
 		label(fmt.Sprint("s", i), "spam", fmt.Sprintf("win a prize now %d", i))
 		label(fmt.Sprint("h", i), "ham", fmt.Sprintf("lunch on friday %d", i))
 	}
-	score := func() (p float64, model string) {
-		t.Helper()
-		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-			answer, err := ask(t, "http://"+web+"/v1/score", "text/plain", "secret", "win a prize")
-			if err == nil && slices.Equal(answer.Model.Positions, []int{40}) {
-				return answer.P, answer.Model.SHA256
-			}
-			if time.Now().After(end) {
-				t.Fatalf("no score by a model of 40 events: %+v, %v", answer, err)
-			}
-		}
-	}
-	p, sum := score()
-	if p < 0.5 {
+	if p, _ := scored(t, web, 40); p < 0.5 {
 		t.Errorf("a prize is spam with %v", p)
 	}
-
-	m.others(kafka, redis, natsAddr)
-	m.backup()
+	m.kept("/var/lib/hamlet")
+	m.others(natsAddr) // one of them teaches
+	_, sum := scored(t, web, 41)
+	m.backup(41, 41)
+	m.backup(41, 41, "HAMLET_DATA=/var/lib/hamlet")
 
 	// An upgrade keeps the settings and the model.
 	up.stop()
+	m.backup(41, 41, "HAMLET_DATA=/var/lib/hamlet")
 	newer := *release
 	newer.Version += ".1"
 	m.dpkg("-i", debFile(t, &newer))
@@ -355,7 +399,7 @@ func TestLife(t *testing.T) {
 	}
 	up = m.start("hamlet.service")
 	up.await("READY=1")
-	if _, again := score(); again != sum || sum == "" {
+	if _, again := scored(t, web, 41); again != sum || sum == "" {
 		t.Errorf("the model is %q, before the upgrade it was %q", again, sum)
 	}
 	up.stop()
@@ -376,6 +420,31 @@ func TestLife(t *testing.T) {
 	})
 	if len(left) > 0 {
 		t.Errorf("after the purge there are %q", left)
+	}
+}
+
+// scored waits until answers come from a model of so many events, and returns what it says of a prize.
+func scored(t *testing.T, web string, events int) (p float64, model string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		answer, err := ask(t, "http://"+web+"/v1/score", "text/plain", "secret", "win a prize")
+		if err == nil && slices.Equal(answer.Model.Positions, []int{events}) {
+			return answer.P, answer.Model.SHA256
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no score by a model of %d events: %+v, %v", events, answer, err)
+		}
+	}
+}
+
+// kept fails the test unless a directory has what deploy/INSTALL.md says, for its owner alone.
+func (m *machine) kept(dir string) {
+	m.t.Helper()
+	for _, name := range []string{"logs/hamlet.events.default", "models", "nats", "passwords.json", "socket"} {
+		info, err := os.Stat(filepath.Join(m.root, dir, name))
+		if err != nil || info.Mode().Perm()&0o077 != 0 {
+			m.t.Errorf("%s/%s: %v, %v", dir, name, info, err)
+		}
 	}
 }
 
@@ -412,8 +481,9 @@ func (m *machine) groups() {
 	}
 }
 
-// backup runs the unit of backups beside hamlet.service, and looks at what it has made.
-func (m *machine) backup() {
+// backup runs the unit of backups, and looks at what it has made. Without env, and beside hamlet.service,
+// it does so with the rights that the unit of 0.1.0 had as well.
+func (m *machine) backup(events, offset int, env ...string) {
 	m.t.Helper()
 	settings := settingsOf(m.t, m.root, "hamlet-backup.service")
 	dir := "/var/lib/" + settings["StateDirectory"][0]
@@ -421,9 +491,18 @@ func (m *machine) backup() {
 	if err := errors.Join(os.Mkdir(m.root+dir, 0o700), os.Chown(m.root+dir, int(uid), int(gid))); err != nil {
 		m.t.Fatal(err)
 	}
-	out, err := m.command(settings["Environment"], strings.Fields(settings["ExecStart"][0])...).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "default, version ") || !strings.Contains(string(out), ": 40 events up to offset 40,") || !strings.Contains(string(out), "needed from offset 40 on") {
-		m.t.Fatalf("%s: %v\n%s", settings["ExecStart"][0], err, out)
+	old := maps.Clone(settings)
+	old["ReadWritePaths"] = []string{"-/run/hamlet -/var/spool/postfix/hamlet"}
+	ways := []map[string][]string{settings}
+	if len(env) == 0 {
+		ways = append(ways, old)
+	}
+	for _, way := range ways {
+		out, err := m.unit(way, append(env, settings["Environment"]...), strings.Fields(settings["ExecStart"][0])...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "default, version ") ||
+			!strings.Contains(string(out), fmt.Sprintf(": %d events up to offset %d,", events, offset)) || !strings.Contains(string(out), fmt.Sprintf("needed from offset %d on", offset)) {
+			m.t.Fatalf("%s: %v\n%s", settings["ExecStart"][0], err, out)
+		}
 	}
 	if out, err := m.command(nil, "/usr/bin/hamlet", "verify", dir).CombinedOutput(); err != nil || !strings.Contains(string(out), ": whole") {
 		m.t.Errorf("hamlet verify: %v\n%s", err, out)
@@ -433,16 +512,53 @@ func (m *machine) backup() {
 	}
 }
 
-// others starts the other units beside hamlet.service, on its servers.
-func (m *machine) others(kafka, redis, natsAddr string) {
+// servers starts a Kafka and a Redis until the test's end, and returns their addresses.
+func servers(t *testing.T) (kafka, redis string) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "servers")
+	// The file is of this folder, and its packages are those of hamlet.
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "deploy/package/testdata/servers/main.go")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe() // it ends when that ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	if _, err := fmt.Fscan(out, &kafka, &redis); err != nil {
+		t.Fatal(err)
+	}
+	return kafka, redis
+}
+
+// others starts the other units beside hamlet.service: learner and scorer on servers of their own, and
+// gateway and console on what hamlet.service has.
+func (m *machine) others(natsAddr string) {
 	t := m.t
 	t.Helper()
-	servers := fmt.Sprintf("HAMLET_KAFKA=%s\nHAMLET_REDIS=%s\nHAMLET_NATS=nats://%s\nHAMLET_TABLE_BITS=12\nHAMLET_SAVE_EVERY=100ms\n", kafka, redis, natsAddr)
+	kafka, redis := servers(t)
+	settings := fmt.Sprintf("HAMLET_KAFKA=%s\nHAMLET_REDIS=%s\nHAMLET_NATS=nats://%s\nHAMLET_TABLE_BITS=12\nHAMLET_SAVE_EVERY=100ms\n", kafka, redis, natsAddr)
 	for _, name := range []string{"hamlet-learner@second", "hamlet-scorer@second"} {
-		m.write("/etc/hamlet/"+name+".env", servers+"HAMLET_HTTP="+port(t)+"\n")
+		m.write("/etc/hamlet/"+name+".env", settings+"HAMLET_HTTP="+port(t)+"\n")
 	}
-	m.write("/etc/hamlet/hamlet-gateway.env", "HAMLET_NATS=nats://"+natsAddr+"\nHAMLET_HTTP="+port(t)+"\nHAMLET_SPAMD=unix:/run/hamlet/gateway.sock\n")
-	m.write("/etc/hamlet/hamlet-console.env", "HAMLET_NATS=nats://"+natsAddr+"\nHAMLET_REDIS="+redis+"\nHAMLET_LISTEN="+port(t)+"\n")
+	door := port(t)
+	m.write("/etc/hamlet/hamlet-gateway.env", "HAMLET_NATS=nats://"+natsAddr+"\nHAMLET_HTTP="+door+
+		"\nHAMLET_SPAMD=unix:/run/hamlet/gateway.sock\nHAMLET_ALLOW_LEARN=true\nHAMLET_TOKEN=secret\n")
+	m.write("/etc/hamlet/hamlet-console.env", "HAMLET_NATS=nats://"+natsAddr+"\nHAMLET_LISTEN="+port(t)+"\n")
 
 	learner := m.start("hamlet-learner@second.service")
 	learner.await("READY=1")
@@ -464,6 +580,9 @@ func (m *machine) others(kafka, redis, natsAddr string) {
 	if info, err := os.Stat(m.root + "/run/hamlet/gateway.sock"); err != nil || info.Mode().Perm() != 0o660 ||
 		info.Sys().(*syscall.Stat_t).Gid != folder.Sys().(*syscall.Stat_t).Gid {
 		t.Errorf("the socket of spamd's door: %v, %v", info, err)
+	}
+	if _, err := ask(t, "http://"+door+"/v1/events", "application/json", "secret", `{"id":"gateway","source":"desk","label":"ham","text":"lunch"}`); err != nil {
+		t.Errorf("a label at the gateway: %v", err)
 	}
 	console := m.start("hamlet-console.service")
 	console.await("READY=1")

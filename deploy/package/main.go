@@ -36,7 +36,11 @@ var products = map[string]func(ctx context.Context, r *Release, archs []string, 
 			if err != nil {
 				return paths, fmt.Errorf("%s: %w", arch, err)
 			}
-			paths = append(paths, path)
+			lab, err := writeLabDeb(r, arch, out)
+			if err != nil {
+				return paths, fmt.Errorf("%s: %w", arch, err)
+			}
+			paths = append(paths, path, lab)
 		}
 		return paths, nil
 	},

@@ -122,6 +122,25 @@ func TestPackageIsReproducible(t *testing.T) {
 	}
 }
 
+// The laboratory is a package of its own: one program, which needs no library.
+func TestLaboratoryIsAPackage(t *testing.T) {
+	path, err := writeLabDeb(release, host, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(command(t, "dpkg-deb", "-f", path, "Package")); got != laboratory {
+		t.Errorf("the package is %q", got)
+	}
+	root := t.TempDir()
+	command(t, "dpkg-deb", "-x", path, root)
+	if said := command(t, root+"/usr/bin/"+laboratory, "--version"); !strings.HasPrefix(said, laboratory+" "+release.Version) {
+		t.Errorf("it says %q", said)
+	}
+	if _, err := os.Stat(unpacked(t) + "/usr/bin/" + laboratory); err == nil {
+		t.Error("the package hamlet has it too")
+	}
+}
+
 func TestVersionsAreOrdered(t *testing.T) {
 	r := *release
 	r.Version = "0.1.0-dev"
@@ -184,6 +203,33 @@ func TestPackage(t *testing.T) {
 	}
 }
 
+// Recipes of 0.1.0 call hamlet-filter. It passes the message as it came, and fails where not all of it came out.
+func TestFilterOfRecipes(t *testing.T) {
+	const message = "Subject: x\r\n\n\x00\xff no end of line"
+	filter := exec.CommandContext(t.Context(), unpacked(t)+"/usr/bin/hamlet-filter", "--socket", "unix:/run/hamlet/spamd.sock", "--user", "alice")
+	said := t.TempDir()
+	if err := os.WriteFile(said+"/logger", []byte("#!/bin/sh\necho \"$*\" >"+said+"/said\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	filter.Env, filter.Stdin = []string{"PATH=" + said + ":/usr/bin:/bin"}, strings.NewReader(message)
+	if out, err := filter.Output(); err != nil || string(out) != message {
+		t.Errorf("%v, %q, want %q", err, out, message)
+	}
+	if text, err := os.ReadFile(said + "/said"); err != nil || !strings.Contains(string(text), "call spamc in its place") {
+		t.Errorf("syslog has %q (%v)", text, err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	filter = exec.CommandContext(t.Context(), filter.Path)
+	filter.Stdin, filter.Stdout = strings.NewReader(message), full
+	if _ = filter.Run(); filter.ProcessState.ExitCode() != 75 {
+		t.Errorf("on a full disk: %v, want 75", filter.ProcessState)
+	}
+}
+
 // units are those of the package, templates with a model.
 var units = []string{
 	"hamlet.service", "hamlet-learner@default.service", "hamlet-scorer@default.service", "hamlet-gateway.service", "hamlet-console.service",
@@ -236,7 +282,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// A crash is started again. A panic, a fatal error and the watchdog's SIGABRT end a Go program
+// A crash is started again, and a refusal that no start mends is not. A panic, a fatal error and the watchdog's SIGABRT end a Go program
 // with status 2.
 func TestCrashIsRestarted(t *testing.T) {
 	root := unpacked(t)
@@ -247,6 +293,9 @@ func TestCrashIsRestarted(t *testing.T) {
 		}
 		if got := settings["Restart"]; !slices.Equal(got, []string{"on-failure"}) {
 			t.Errorf("%s: Restart=%q", unit, got)
+		}
+		if got := settings["RestartPreventExitStatus"]; !slices.Equal(got, []string{"78"}) {
+			t.Errorf("%s: RestartPreventExitStatus=%q: a refusal that no start mends is started again", unit, got)
 		}
 		for _, key := range []string{"RestartPreventExitStatus", "SuccessExitStatus"} {
 			if slices.Contains(strings.Fields(strings.Join(settings[key], " ")), "2") {

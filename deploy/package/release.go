@@ -17,7 +17,10 @@ import (
 )
 
 // programs are the commands of a release, each of the package cmd/NAME.
-var programs = []string{"hamlet", "hamlet-filter"}
+var programs = []string{"hamlet"}
+
+// laboratory is a program of its own package.
+const laboratory = "hamlet-lab"
 
 // links are further names of hamlet, under which it is a service.
 var links = []string{"hamlet-ingest", "hamlet-learner", "hamlet-scorer"}
@@ -127,8 +130,8 @@ func (r *Release) build(ctx context.Context, arch string) error {
 	}
 	// Without C the programs need no library of the machine that runs them.
 	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS=", "GOWORK=off"}
-	args := []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "nolab", "-ldflags", "-s -w", "-o", filepath.Join(r.work, arch) + "/"}
-	for _, name := range programs {
+	args := []string{"build", "-trimpath", "-buildvcs=auto", "-ldflags", "-s -w", "-o", filepath.Join(r.work, arch) + "/"}
+	for _, name := range append(slices.Clone(programs), laboratory) {
 		args = append(args, "./cmd/"+name)
 	}
 	if _, err := r.run(ctx, env, "go", args...); err != nil {
@@ -199,7 +202,7 @@ func (r *Release) Tree(ctx context.Context, arch string) ([]File, error) {
 
 // document makes manual pages, completions and configuration files of the programs' help.
 func (r *Release) document(ctx context.Context) error {
-	for _, program := range append([]string{"hamlet"}, links...) { // hamlet-filter has the page of hamlet filter
+	for _, program := range append([]string{"hamlet"}, links...) {
 		help := func(args ...string) ([]byte, error) {
 			text, err := r.run(ctx, nil, r.program(host, program), args...)
 			return []byte(text), err

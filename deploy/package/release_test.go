@@ -42,13 +42,13 @@ func TestCommitIsSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=auto", "-o", clone+"/bin/", "./cmd/hamlet-filter")
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=auto", "-o", clone+"/bin/", "./cmd/scorer")
 		cmd.Dir, cmd.Env = clone, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		want := "hamlet-filter " + release.Version + " (commit " + commit + change + ")\n"
-		if got := command(t, clone+"/bin/hamlet-filter", "--version"); !strings.HasPrefix(got, want) {
+		want := "scorer " + release.Version + " (commit " + commit + change + ")\n"
+		if got := command(t, clone+"/bin/scorer", "--version"); !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestArchive(t *testing.T) {
 	folder := strings.TrimSuffix(filepath.Base(path), ".tar.gz")
 	out := t.TempDir()
 	command(t, "tar", "-C", out, "-xzf", path)
-	for _, name := range []string{"bin/hamlet", "bin/hamlet-filter", "bin/hamlet-learner", "share/man/man1/hamlet.1.gz", "share/doc/hamlet/copyright", "share/doc/hamlet/README.md"} {
+	for _, name := range []string{"bin/hamlet", "bin/hamlet-learner", "share/man/man1/hamlet.1.gz", "share/doc/hamlet/copyright", "share/doc/hamlet/README.md"} {
 		if _, err := os.Stat(filepath.Join(out, folder, name)); err != nil {
 			t.Error(err)
 		}

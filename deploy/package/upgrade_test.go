@@ -139,13 +139,34 @@ func (t *traffic) stop() {
 	t.clients.Wait()
 }
 
+// A replay is what hamlet eval prints of a log.
+type replay struct {
+	SHA256 string `json:"model_sha256"`
+	Events int64  `json:"events"`
+}
+
+// replay learns the log of hamlet.service again, with the flags of its model.
+func (m *machine) replay(model ...string) (r replay) {
+	m.t.Helper()
+	const file = "/tmp/log.jsonl.zst"
+	env := []string{"XDG_RUNTIME_DIR=/run/hamlet"}
+	if out, err := m.command(env, "/usr/bin/hamlet", "log", "export", file).CombinedOutput(); err != nil {
+		m.t.Fatalf("hamlet log export: %v\n%s", err, out)
+	}
+	out, err := m.command(env, append([]string{"/usr/bin/hamlet", "eval", "--json", "--log", file}, model...)...).Output()
+	if err := errors.Join(err, json.Unmarshal(out, &r), os.Remove(m.root+file)); err != nil {
+		m.t.Fatalf("hamlet eval: %v\n%s", err, out)
+	}
+	return r
+}
+
 // An upgrade in place with traffic: systemd holds the door (hamlet.socket) while hamlet.service
 // restarts. No label and no question is lost. Every label is learnt once, and the model is that
 // of a replay of the log.
 func TestUpgradeWithTraffic(t *testing.T) {
 	m := newMachine(t)
 	m.dpkg("-i", ours(t))
-	kafka, redis, nats := port(t), port(t), port(t)
+	nats := port(t)
 	door, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +183,7 @@ func TestUpgradeWithTraffic(t *testing.T) {
 		t.Fatal(err)
 	}
 	edited := strings.Replace(string(config), "http: 127.0.0.1:9104", "http: "+web, 1) +
-		fmt.Sprintf("\nlisten-kafka: %s\nlisten-redis: %s\nlisten-nats: %s\ntable-bits: 12\nsave-every: 100ms\n", kafka, redis, nats)
+		fmt.Sprintf("\nlisten-nats: %s\ntable-bits: 12\nsave-every: 100ms\n", nats)
 	m.write("/etc/hamlet/hamlet.yaml", edited)
 	m.write("/etc/hamlet/hamlet.env", "HAMLET_TOKEN=secret\n")
 
@@ -206,18 +227,90 @@ func TestUpgradeWithTraffic(t *testing.T) {
 		}
 		<-time.After(20 * time.Millisecond)
 	}
-	var replay struct {
-		SHA256 string `json:"model_sha256"`
-		Events int64  `json:"events"`
-	}
-	out, err := m.command([]string{"XDG_RUNTIME_DIR=/run/hamlet"}, "/usr/bin/hamlet", "eval", "--json", "--kafka", kafka, "--table-bits", "12").Output()
-	if err := errors.Join(err, json.Unmarshal(out, &replay)); err != nil {
-		t.Fatalf("hamlet eval: %v\n%s", err, out)
-	}
+	replay := m.replay("--table-bits", "12")
 	if replay.SHA256 != sum || replay.Events != labels {
 		t.Errorf("%d labels made the model %s, a replay of %d makes %s", labels, sum, replay.Events, replay.SHA256)
 	}
 	t.Logf("the service was away for %v; %d labels, %d scores over HTTP and %d over NATS, %d lost, the slowest took %v; model %.12s",
 		away.Round(time.Millisecond), labels, flow.scores.Load(), flow.asked.Load(), flow.lost.Load(), time.Duration(flow.slowest.Load()).Round(time.Millisecond), sum)
 	up.stop()
+}
+
+// What hamlet 0.1.0 printed of the directory in v0.1.0.tar.gz, which cmd/internal/service/machine/from010 has.
+const (
+	from010Pinned = "13c4b8df219e7660e6b0280d1742aa344843482f09b972e6d08948e9c7ced17c" // version 1, of 20 events
+	from010Head   = "0f7e9cd9fb54fa7700011073b06867671a9fcc787598149733f639e0b862c557" // version 3, of 42
+)
+
+// An upgrade from 0.1.0: the first start converts what 0.1.0 has learnt. Answers come from the version
+// that was pinned, the newest has the same bytes, and the log makes that model again. The old settings
+// and passwords are taken. The old files stay aside until somebody removes them.
+func TestUpgradeFrom010(t *testing.T) {
+	m := newMachine(t)
+	m.dpkg("-i", ours(t))
+	const data = "/var/lib/hamlet"
+	if err := os.MkdirAll(m.root+data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "tar", "xzf", "../../cmd/internal/service/machine/from010/testdata/v0.1.0.tar.gz", "-C", m.root+data)
+	m.write(data+"/passwords.json", `{"kafka":"K","redis":"R","nats":"N","client":"C"}`)
+	uid, gid := m.login("hamlet")
+	command(t, "chown", "-R", fmt.Sprintf("%d:%d", uid, gid), m.root+data)
+	command(t, "chmod", "600", m.root+data+"/passwords.json")
+	web, nats := port(t), port(t)
+	config, err := os.ReadFile(m.root + "/etc/hamlet/hamlet.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write("/etc/hamlet/hamlet.yaml", strings.Replace(string(config), "http: 127.0.0.1:9104", "http: "+web, 1)+
+		fmt.Sprintf("\nlisten-kafka: %s\nlisten-redis: %s\nlisten-nats: %s\ntable-bits: 8\nexperts: lean\nkeep-versions: 5\n", port(t), port(t), nats))
+	m.write("/etc/hamlet/hamlet.env", "HAMLET_TOKEN=secret\n")
+
+	up := m.start("hamlet.service")
+	up.await("READY=1")
+	if _, sum := scored(t, web, 20); sum != from010Pinned {
+		t.Errorf("the pinned model is %s, 0.1.0 had %s", sum, from010Pinned)
+	}
+	m.kept(data)
+	for _, name := range []string{"kafka", "redis"} {
+		if _, err := os.Stat(m.root + data + "/" + name); err == nil {
+			t.Errorf("%s/%s is still there", data, name)
+		}
+		if _, err := os.Stat(m.root + data + "/" + name + "-0.1.0"); err != nil {
+			t.Error(err)
+		}
+	}
+	if out, err := m.command([]string{"XDG_RUNTIME_DIR=/run/hamlet"}, "/usr/bin/hamlet", "model", "unpin").CombinedOutput(); err != nil {
+		t.Fatalf("hamlet model unpin: %v\n%s", err, out)
+	}
+	if _, sum := scored(t, web, 42); sum != from010Head {
+		t.Errorf("the newest model is %s, 0.1.0 had %s", sum, from010Head)
+	}
+	if r := m.replay("--table-bits", "8", "--experts", "lean"); r.SHA256 != from010Head {
+		t.Errorf("a replay of the log makes %s, 0.1.0 had %s", r.SHA256, from010Head)
+	}
+	if _, err := ask(t, "http://"+web+"/v1/events", "application/json", "secret", `{"id":"new","source":"desk","label":"ham","text":"lunch"}`); err != nil {
+		t.Fatal(err)
+	}
+	_, sum := scored(t, web, 43)
+	up.stop()
+	for _, gone := range []string{"--listen-kafka", "--listen-redis"} {
+		if !strings.Contains(up.output.String(), gone+" does nothing any more") {
+			t.Errorf("nothing is said of %s:\n%s", gone, up.output.String())
+		}
+	}
+
+	// The operator removes the old files.
+	command(t, "rm", "-r", m.root+data+"/kafka-0.1.0", m.root+data+"/redis-0.1.0")
+	up = m.start("hamlet.service")
+	up.await("READY=1")
+	if _, again := scored(t, web, 43); again != sum {
+		t.Errorf("the model is %q, before the restart it was %q", again, sum)
+	}
+	m.backup(42, 43) // a record of the log was a dead letter
+	up.stop()
+	m.dpkg("-P", "hamlet")
+	if _, err := os.Stat(m.root + data); err == nil {
+		t.Errorf("after the purge %s is there", data)
+	}
 }

@@ -228,7 +228,7 @@ func (s *Store) rebuild(found []version, why string) (b book, err error) {
 			saved[w.file()].Compare(saved[v.file()]))
 	})
 	for i := range found {
-		_, err := s.read(&found[i])
+		err := s.whole(&found[i])
 		if err == nil {
 			b.Head, found = found[i].Number, found[i:]
 			break
@@ -321,6 +321,24 @@ func (s *Store) read(v *version) (*state.Checkpoint, error) {
 		return nil, fmt.Errorf("version %d: %w", v.Number, err)
 	}
 	return c, nil
+}
+
+// whole verifies every hash of a version, one chunk at a time.
+func (s *Store) whole(v *version) error {
+	m, err := s.manifest(v)
+	if err != nil {
+		return err
+	}
+	for i, name := range m.Chunks {
+		b, err := s.dir.readPart(s.dir.chunk(name))
+		if err == nil && sha256.Sum256(b) != name {
+			err = fmt.Errorf("%w: it does not have the hash that names it", state.ErrCorrupt)
+		}
+		if err != nil {
+			return fmt.Errorf("version %d: chunk %d of %d: %w", v.Number, i+1, len(m.Chunks), err)
+		}
+	}
+	return nil
 }
 
 // newest calls read for the version that a pointer names and, where that is corrupt, for those
@@ -417,7 +435,7 @@ func (s *Store) trim(b *book, today, distrusted int64) {
 			firsts = append(firsts, v.Number)
 		}
 	}
-	for _, number := range firsts[max(0, len(firsts)-max(cfg.Daily, 0)):] {
+	for _, number := range firsts[max(0, len(firsts)-*cfg.Daily):] {
 		stays[number] = true
 	}
 	if distrusted != 0 {

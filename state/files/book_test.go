@@ -141,7 +141,7 @@ func TestUnknownManifestsStay(t *testing.T) {
 // Where it is not known whether a book has its name, what it names stays.
 func TestBookInDoubt(t *testing.T) {
 	path := t.TempDir()
-	d, f := opened(t, path, Config{Keep: 1, Daily: -1})
+	d, f := opened(t, path, Config{Keep: 1, Daily: new(0)})
 	s := storeOf(t, d, "m")
 	epoch := seize(t, s)
 	save(t, s, tiny(epoch, 5, "a"))

@@ -12,7 +12,6 @@
 //
 // # Files
 //
-//	lock                        held by the one program that has the directory open
 //	chunks/01/0123…             up to 1 MiB of a model's bytes, named by its SHA-256
 //	MODEL/book.json             the epoch, the pointers, and what is kept: see book
 //	MODEL/book.damaged-TIME     a book that was damaged, and was made again
@@ -55,7 +54,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"sync/atomic"
 
@@ -67,16 +65,15 @@ var ErrClosed = errors.New("the models are closed")
 
 // A Config says what is kept. Zero fields mean defaults.
 type Config struct {
-	Keep  int // the newest versions with distinct bytes; default 3
-	Daily int // of older ones the first of each day, of the last days that have one; default 30; −1: none
+	Keep  int  // the newest versions with distinct bytes; default 3
+	Daily *int // of older ones the first of each day, of the last days that have one; nil: 30
 	Log   *slog.Logger
 }
 
 // A Dir is a directory of models. Its methods may be called concurrently.
 type Dir struct {
-	path   string
-	cfg    Config
-	unlock func() error
+	path string
+	cfg  Config
 
 	step  func()                         // for tests: called before each change of a file
 	fault func(doing, path string) error // for tests: an error of "read", "write" or "sync"
@@ -91,15 +88,15 @@ type Dir struct {
 	ready  map[string]bool // directories that are durable, with the names in them
 }
 
-// Open opens a directory, which it makes if it is missing. Another program that has it open is an
-// error, which wraps [ErrLocked].
+// Open opens a directory, which it makes if it is missing. The caller keeps other programs out of it,
+// until Close: they would not notice each other.
 func Open(path string, cfg Config) (*Dir, error) {
 	return open(path, cfg, func(string, string) error { return nil })
 }
 
 func open(path string, cfg Config, fault func(doing, path string) error) (*Dir, error) {
 	cfg.Keep = cmp.Or(cfg.Keep, 3)
-	cfg.Daily = cmp.Or(cfg.Daily, 30)
+	cfg.Daily = cmp.Or(cfg.Daily, new(30))
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -112,11 +109,8 @@ func open(path string, cfg Config, fault func(doing, path string) error) (*Dir, 
 	if err := d.root(path); err != nil {
 		return nil, fmt.Errorf("open the models: %w", transient(err))
 	}
-	if d.unlock, err = lock(filepath.Join(path, "lock")); err != nil {
-		return nil, fmt.Errorf("open the models in %s: %w", path, transient(err))
-	}
 	if err := d.folder(filepath.Join(path, chunkFolder)); err != nil {
-		return nil, fmt.Errorf("open the models: %w", transient(errors.Join(err, d.unlock())))
+		return nil, fmt.Errorf("open the models: %w", transient(err))
 	}
 	return d, nil
 }
@@ -140,8 +134,7 @@ func (d *Dir) enter() error {
 	return nil
 }
 
-// Close waits for the calls in progress and for what holds the files, and lets another program open
-// the directory. From then on every method of it and of its stores returns [ErrClosed].
+// Close waits for the calls in progress and for what holds the files. From then on every method of it and of its stores returns [ErrClosed].
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	closed := d.closed
@@ -151,12 +144,12 @@ func (d *Dir) Close() error {
 		return ErrClosed
 	}
 	d.calls.Wait()
-	return d.unlock()
+	return nil
 }
 
 // Hold keeps all files from being deleted until release is called, so that a backup can copy them.
 // Saves go on. A backup copies the books first, then the manifests, then the chunks. It leaves out
-// the lock, and what begins with .new-. After Close it holds nothing.
+// what begins with .new-. After Close it holds nothing.
 func (d *Dir) Hold() (release func()) {
 	if d.enter() != nil {
 		return func() {}
@@ -168,14 +161,17 @@ func (d *Dir) Hold() (release func()) {
 	})
 }
 
-var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+// isModel reports whether a model may have the name.
+func isModel(name string) bool {
+	return state.IsModelName(name) && name != chunkFolder
+}
 
 // Store returns the store of a model, which may have no checkpoint yet. A model's name has 1 to 64
-// of a–z, 0–9 and the hyphen, and is not "chunks" or "lock".
+// of a–z, 0–9 and the hyphen, and is not "chunks".
 func (d *Dir) Store(model string) (*Store, error) {
-	if !modelName.MatchString(model) || model == chunkFolder || model == "lock" {
+	if !isModel(model) {
 		return nil, fmt.Errorf("%.80q is no name of a model: it has 1 to 64 of a-z, 0-9 and -, "+
-			"and is not chunks or lock", model)
+			"and is not chunks", model)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 
 	"hamlet/state"
 )
@@ -70,9 +72,9 @@ func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading
 	}, nil
 }
 
-// History returns the kept versions that are not lost, newest first. It leaves out those whose
-// manifest is damaged. Before the first save the error wraps [state.ErrNone].
-func (s *Store) History(ctx context.Context) (history []state.Version, err error) {
+// Versions returns the kept versions, newest first, and behind them the lost ones. It leaves out those
+// whose manifest is damaged. Before the first save the error wraps [state.ErrNone].
+func (s *Store) Versions(ctx context.Context) (infos []state.VersionInfo, err error) {
 	b, fail, end, err := s.reading(ctx, "list the versions of")
 	if err != nil {
 		return nil, err
@@ -83,9 +85,6 @@ func (s *Store) History(ctx context.Context) (history []state.Version, err error
 	}
 	for i := len(b.Versions) - 1; i >= 0; i-- {
 		v := &b.Versions[i]
-		if v.Lost {
-			continue
-		}
 		m, err := s.manifest(v)
 		if err != nil && !errors.Is(err, state.ErrCorrupt) {
 			return nil, fail(err)
@@ -94,12 +93,82 @@ func (s *Store) History(ctx context.Context) (history []state.Version, err error
 			s.dir.cfg.Log.Warn("a version cannot be read", "model", s.model, "version", v.Number, "error", err)
 			continue
 		}
-		history = append(history, state.Version{
-			Number: v.Number, Events: m.Events, Position: m.Position, Saved: m.Saved, Replaced: v.Replaced,
+		infos = append(infos, state.VersionInfo{
+			Version: v.Number, Epoch: m.Epoch, Events: m.Events, Position: m.Position, Saved: m.Saved, SHA256: m.Model,
+			Bytes: m.Length, Numerics: m.Numerics, Config: m.Config,
+			Pinned: b.Pinned == v.Number, Head: b.Head == v.Number, Served: b.served() == v.Number,
+			Replaced: v.Replaced, Lost: v.Lost,
 		})
 	}
-	return history, nil
+	slices.SortStableFunc(infos, func(v, w state.VersionInfo) int {
+		switch {
+		case v.Lost == w.Lost:
+			return 0
+		case v.Lost:
+			return 1
+		}
+		return -1
+	})
+	return infos, nil
 }
+
+// History returns the kept versions that are not lost, newest first, as [Store.Versions].
+func (s *Store) History(ctx context.Context) (history []state.Version, err error) {
+	kept, err := s.Versions(ctx)
+	for i := range kept {
+		if v := &kept[i]; !v.Lost {
+			history = append(history, state.Version{
+				Number: v.Version, Events: v.Events, Position: v.Position, Saved: v.Saved, Replaced: v.Replaced,
+			})
+		}
+	}
+	return history, err
+}
+
+// Pinned returns the version that an operator pinned, 0 if there is none.
+func (s *Store) Pinned(ctx context.Context) (int64, error) {
+	_, end, err := s.begin(ctx, "read the pin of")
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	return s.book.Pinned, nil
+}
+
+// Beside returns the store of another model of the directory.
+func (s *Store) Beside(model string) (state.Store, error) { return s.dir.Store(model) }
+
+// Models returns the names of the models of the directory that have a checkpoint, in order.
+func (s *Store) Models(ctx context.Context) (names []string, err error) {
+	fail := s.fail("list the models beside")
+	entries, err := os.ReadDir(s.dir.path)
+	if err != nil {
+		return nil, fail(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !isModel(e.Name()) {
+			continue
+		}
+		store, err := s.dir.Store(e.Name())
+		if err != nil {
+			return nil, err
+		}
+		switch _, err := store.Heading(ctx, state.Head); {
+		case errors.Is(err, state.ErrNone):
+		case err != nil && !errors.Is(err, state.ErrCorrupt):
+			return nil, err
+		default:
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Ping returns [ErrClosed] once the directory is closed.
+func (s *Store) Ping(ctx context.Context) error { return s.Layout(ctx) }
+
+// Close does nothing: the directory is closed.
+func (s *Store) Close() error { return nil }
 
 // Layout returns nil: a model here has one log.
 func (s *Store) Layout(context.Context) error {

@@ -54,8 +54,7 @@ func (s *Store) save(ctx context.Context, c *state.Checkpoint) (number int64, er
 	}
 	same := false
 	if head := seen.find(seen.Head); head != nil && head.Identity == identity {
-		_, err := s.read(head)
-		same = err == nil
+		same = s.whole(head) == nil
 	}
 	for i := 0; i < len(chunks) && !same; i++ {
 		err := ended(ctx)
@@ -107,7 +106,7 @@ func (s *Store) examine(ctx context.Context, c *state.Checkpoint) (b book, distr
 	if err != nil || head == nil || c.Position.Next >= head.Next {
 		return b, "", err
 	}
-	switch _, err := s.read(head); {
+	switch err := s.whole(head); {
 	case errors.Is(err, state.ErrCorrupt):
 		s.dir.cfg.Log.Error("the head is damaged: a checkpoint before it takes its place", "model", s.model,
 			"version", head.Number, "next", head.Next, "saved", c.Position.Next, "error", err)

@@ -176,7 +176,7 @@ func TestWaitEnds(t *testing.T) {
 func TestOddPath(t *testing.T) {
 	base := t.TempDir()
 	for _, name := range []string{"m[1]", "m1"} {
-		d, _ := opened(t, filepath.Join(base, name), Config{Keep: 1, Daily: -1})
+		d, _ := opened(t, filepath.Join(base, name), Config{Keep: 1, Daily: new(0)})
 		s := storeOf(t, d, "m")
 		epoch := seize(t, s)
 		for next := range int64(4) {
@@ -201,7 +201,7 @@ func TestOddPath(t *testing.T) {
 func TestModelNames(t *testing.T) {
 	d, _ := opened(t, t.TempDir(), Config{})
 	for _, name := range []string{
-		"", ".", "..", "a/b", `a\b`, "A", "a.b", "chunks", "lock", "a*", "a\n", strings.Repeat("a", 65),
+		"", ".", "..", "a/b", `a\b`, "A", "a.b", "chunks", "a*", "a\n", strings.Repeat("a", 65),
 	} {
 		if s, err := d.Store(name); err == nil || s != nil {
 			t.Errorf("%q is a model", name)

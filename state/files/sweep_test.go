@@ -48,7 +48,7 @@ func TestFailedSavesLeaveNothing(t *testing.T) {
 func TestRottedManifestAndChunks(t *testing.T) {
 	path := t.TempDir()
 	var log bytes.Buffer
-	d, _ := opened(t, path, Config{Keep: 1, Daily: -1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	d, _ := opened(t, path, Config{Keep: 1, Daily: new(0), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	other := storeOf(t, d, "other")
 	save(t, other, tiny(seize(t, other), 1, "other"))
 	flip(t, glob(t, path, "other", "*"+manifestEnd)[0])
@@ -68,7 +68,7 @@ func TestRottedManifestAndChunks(t *testing.T) {
 // While a backup copies nothing is deleted. After it the next save deletes.
 func TestHold(t *testing.T) {
 	path := t.TempDir()
-	d, _ := opened(t, path, Config{Keep: 1, Daily: -1})
+	d, _ := opened(t, path, Config{Keep: 1, Daily: new(0)})
 	s := storeOf(t, d, "m")
 	epoch := seize(t, s)
 	save(t, s, tiny(epoch, 1, "a"))
@@ -92,7 +92,7 @@ func TestHold(t *testing.T) {
 // What a program could not delete before it ended the next one does.
 func TestDroppedByAnEarlierProgram(t *testing.T) {
 	path := t.TempDir()
-	d, _ := opened(t, path, Config{Keep: 1, Daily: -1})
+	d, _ := opened(t, path, Config{Keep: 1, Daily: new(0)})
 	s := storeOf(t, d, "m")
 	epoch := seize(t, s)
 	save(t, s, tiny(epoch, 1, "a"))
@@ -102,7 +102,7 @@ func TestDroppedByAnEarlierProgram(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d, _ = opened(t, path, Config{Keep: 1, Daily: -1})
+	d, _ = opened(t, path, Config{Keep: 1, Daily: new(0)})
 	s = storeOf(t, d, "m")
 	save(t, s, tiny(seize(t, s), 3, "c"))
 	left := slices.Concat(glob(t, path, chunkFolder, "*", "*"), glob(t, path, "m", "*"+manifestEnd))

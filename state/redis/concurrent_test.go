@@ -18,7 +18,7 @@ import (
 // a whole version, and never an older one than before.
 func TestReadersAmidTrimming(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		keepOne := func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 }
+		keepOne := func(cfg *Config) { cfg.Keep, cfg.Daily = 1, new(0) }
 		w := srv.open(t, keepOne)
 		epoch := take(t, w)
 		save(t, w, checkpoint(epoch, 0, "a"))

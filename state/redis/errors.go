@@ -107,11 +107,11 @@ func (s *Store) advise(doing string, err error) error {
 	case replied(err, "MISCONF "):
 		advice = "it cannot write to its disk: make room there"
 	case redirected(err) && s.cluster == nil:
-		advice = "it is a node of a Redis Cluster: add --redis-cluster"
+		advice = "it is a node of a Redis Cluster: add " + s.cfg.Names.Cluster
 	case replied(err, "ERR This instance has cluster support disabled"):
-		advice = "it is no Redis Cluster: leave out --redis-cluster"
+		advice = "it is no Redis Cluster: leave out " + s.cfg.Names.Cluster
 	case s.cfg.Sentinel != "" && replied(err, "ERR unknown command"):
-		advice = "no Sentinel answers there: give the addresses of Sentinels, or leave out --redis-sentinel"
+		advice = "no Sentinel answers there: give the addresses of Sentinels, or leave out " + s.cfg.Names.Sentinel
 	case redis.IsReadOnlyError(err) && s.cfg.Sentinel == "" && s.cluster == nil:
 		advice = "it is a replica: give the address of the primary"
 	case replied(err, "ERR DB index"), replied(err, "ERR invalid DB index"):

@@ -42,9 +42,9 @@ func (g group) master(t *testing.T, s *Store) *redistest.Server {
 
 func TestLawsOfGroups(t *testing.T) {
 	eachGroup(t, func(t *testing.T, g group) {
-		storetest.Run(t, func(t *testing.T) func() storetest.Store {
+		storetest.Run(t, func(t *testing.T) func() state.Store {
 			model := fmt.Sprintf("test-%d", models.Add(1))
-			return func() storetest.Store { return g.open(t, model, nil) }
+			return func() state.Store { return g.open(t, model, nil) }
 		})
 		s := g.open(t, "one-more", nil)
 		save(t, s, checkpoint(take(t, s), 1, "a"))

@@ -28,7 +28,7 @@ func offsets(t *testing.T, s *Store) (kept []int64) {
 // alone. Neither is another version, and neither pushes one out.
 func TestARestartIsNoVersion(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		s := srv.open(t, func(cfg *Config) { cfg.Daily = -1 })
+		s := srv.open(t, func(cfg *Config) { cfg.Daily = new(0) })
 		epoch := take(t, s)
 		var head int64
 		for next := int64(1); next <= 5; next++ {

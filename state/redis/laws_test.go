@@ -3,6 +3,7 @@ package redis
 import (
 	"testing"
 
+	"hamlet/state"
 	"hamlet/state/storetest"
 )
 
@@ -10,9 +11,9 @@ import (
 // environment variable HAMLET_REDIS names one, on a real one.
 func TestLaws(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		storetest.Run(t, func(t *testing.T) func() storetest.Store {
+		storetest.Run(t, func(t *testing.T) func() state.Store {
 			own := connect(t, srv.addr, nil) // a model of its own
-			return func() storetest.Store { return own.open(t, nil) }
+			return func() state.Store { return own.open(t, nil) }
 		})
 	})
 }

@@ -24,7 +24,7 @@ func (s *Store) Models(ctx context.Context) ([]string, error) {
 		keys := master.Scan(ctx, 0, prefix+"*"+suffix, scanned).Iterator()
 		for keys.Next(ctx) {
 			name := strings.TrimSuffix(strings.TrimPrefix(keys.Val(), prefix), suffix)
-			if modelName.MatchString(name) {
+			if state.IsModelName(name) {
 				names = append(names, name)
 			}
 		}

@@ -2,13 +2,17 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// CheckPolicy returns an error if Redis may evict keys that have no time to live: a
+// ErrEvicts: Redis may evict keys that have no time to live. Change its policy, or go on and risk the model.
+var ErrEvicts = errors.New("evict the model")
+
+// CheckPolicy returns an error that wraps ErrEvicts if Redis may evict keys that have no time to live: a
 // maxmemory-policy of allkeys-*, whatever its maxmemory is now. The policies volatile-*
 // evict only chunks that no version names. On a server that does not say, or forbids
 // INFO, CheckPolicy logs that and returns nil. It asks every master of a Cluster, because
@@ -23,8 +27,8 @@ func (s *Store) CheckPolicy(ctx context.Context) error {
 		case err != nil || policy == "":
 			s.cfg.Log.Info("redis does not say which keys it may evict: its maxmemory-policy should be noeviction", "redis", addr)
 		case strings.HasPrefix(policy, "allkeys-"):
-			return fmt.Errorf("redis at %s may evict the model: its maxmemory-policy is %s: set it to noeviction "+
-				"(CONFIG SET maxmemory-policy noeviction, and in its configuration file), or accept that with --redis-evicts", addr, policy)
+			return fmt.Errorf("redis at %s may %w: its maxmemory-policy is %s: set it to noeviction "+
+				"(CONFIG SET maxmemory-policy noeviction, and in its configuration file)", addr, ErrEvicts, policy)
 		}
 		return nil
 	})

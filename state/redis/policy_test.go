@@ -56,7 +56,7 @@ func TestAPolicyThatEvictsTheModelIsRefused(t *testing.T) {
 			case c.refused != "" && err == nil:
 				t.Error("not refused")
 			case c.refused != "":
-				mustContain(t, err.Error(), c.refused, "noeviction", "--redis-evicts", srv.Addr().String())
+				mustContain(t, err.Error(), c.refused, "noeviction", srv.Addr().String())
 			}
 			if logged := strings.Contains(said.String(), "does not say"); logged != c.logged {
 				t.Errorf("logged %v, want %v: %s", logged, c.logged, &said)

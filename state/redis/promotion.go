@@ -12,11 +12,11 @@ import (
 
 // Beside returns the store of another model of the same database, which shares the connections
 // of s. It need not be closed, and is of use until s is closed.
-func (s *Store) Beside(model string) (*Store, error) {
+func (s *Store) Beside(model string) (state.Store, error) {
 	cfg := s.cfg
 	cfg.Model = model
-	if !modelName.MatchString(model) {
-		return nil, fmt.Errorf("redis store: model %q: a name has small letters, digits and hyphens only", model)
+	if !state.IsModelName(model) {
+		return nil, fmt.Errorf("redis store: model %q: a name has 1 to 64 small letters, digits and hyphens", model)
 	}
 	return &Store{
 		cfg: cfg, client: s.client, cluster: s.cluster, shared: true, watcher: s.watcher,

@@ -30,7 +30,7 @@ func TestBeside(t *testing.T) {
 		if p, err := other.Promotion(t.Context()); err != nil || p.Model != "third" {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if err := s.client.Del(t.Context(), other.key("promotion")).Err(); err != nil {
+		if err := s.client.Del(t.Context(), other.(*Store).key("promotion")).Err(); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -118,7 +118,7 @@ func TestInterleavings(t *testing.T) {
 			cfg := srv.config()
 			cfg.Grace = time.Minute
 			cfg.Keep = rapid.IntRange(1, 3).Draw(rt, "keep")
-			cfg.Daily = rapid.SampledFrom([]int{-1, 1, 2}).Draw(rt, "daily")
+			cfg.Daily = new(rapid.SampledFrom([]int{0, 1, 2}).Draw(rt, "daily"))
 			var writers [2]*writer
 			for i := range writers {
 				s, err := New(cfg)

@@ -12,7 +12,7 @@ import (
 // few are kept, and wherever the clock jumps in between.
 func TestReplacedVersionsStay(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, new(0) })
 		epoch := take(t, s)
 		next := int64(0)
 		at := func(day int) int64 {
@@ -60,7 +60,7 @@ func TestReplacedVersionsStay(t *testing.T) {
 // A version that hamlet 0.1.0 has marked stays too.
 func TestReplacedByAnOlderProgram(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, new(0) })
 		epoch := take(t, s)
 		first := save(t, s, learnt(epoch, 1))
 		srv.plain.HSet(t.Context(), s.versionKey(first), "replaced", "1")

@@ -155,8 +155,8 @@ func (s *Store) replicated(ctx context.Context, conn *redis.Conn, doing string, 
 		return s.explain(doing+": wait for replicas", err)
 	}
 	if have < int64(s.cfg.Replicas) {
-		return state.Transient(fmt.Errorf("%s: redis at %s holds version %d, but after %v only %d of the %d replicas that --redis-wait asks for have it: "+
-			"see to its replicas", doing, s.cfg.Addr, version, s.cfg.ReplicaWait, have, s.cfg.Replicas))
+		return state.Transient(fmt.Errorf("%s: redis at %s holds version %d, but after %v only %d of the %d replicas that %s asks for have it: "+
+			"see to its replicas", doing, s.cfg.Addr, version, s.cfg.ReplicaWait, have, s.cfg.Replicas, s.cfg.Names.Replicas))
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (s *Store) commitArgs(m *state.Manifest) ([]any, error) {
 	return []any{
 		s.key(""), m.Epoch, m.Position.Next, m.Events, hex.EncodeToString(m.Model[:]),
 		hex.EncodeToString(identity[:]), manifest,
-		m.Saved.Unix() / (24 * 60 * 60), s.cfg.Keep, s.cfg.Daily, s.grace(int(m.Length)).Milliseconds(),
+		m.Saved.Unix() / (24 * 60 * 60), s.cfg.Keep, *s.cfg.Daily, s.grace(int(m.Length)).Milliseconds(),
 		corrupt, m.Writer,
 	}, nil
 }

@@ -3,6 +3,7 @@ package redis
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"log/slog"
@@ -146,7 +147,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // checkpoint returns a checkpoint after next records.
 func checkpoint(epoch, next int64, letters string) *state.Checkpoint {
-	return &state.Checkpoint{
+	c := &state.Checkpoint{
 		Schema:   1,
 		Numerics: "1/test",
 		Config:   []byte(`{}`),
@@ -156,12 +157,15 @@ func checkpoint(epoch, next int64, letters string) *state.Checkpoint {
 		Model:    model(letters),
 		Saved:    noon,
 	}
+	c.ModelSHA256 = sha256.Sum256(c.Model)
+	return c
 }
 
 // learnt is checkpoint with small model bytes of its own for each next.
 func learnt(epoch, next int64) *state.Checkpoint {
 	c := checkpoint(epoch, next, "")
 	c.Model = fmt.Appendf(nil, "the model after %d", next)
+	c.ModelSHA256 = sha256.Sum256(c.Model)
 	return c
 }
 

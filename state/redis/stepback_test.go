@@ -81,7 +81,7 @@ func TestLostKeysAfterAStepBack(t *testing.T) {
 // them at most.
 func TestLostVersionsStay(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 2, -1 })
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 2, new(0) })
 		mine := lease(t, s)
 		day, next, saves := 0, int64(1), 0
 		at := func(next int64) int64 {

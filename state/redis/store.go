@@ -87,7 +87,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -113,17 +112,23 @@ type Config struct {
 	SentinelUsername string // of the Sentinels, which have users of their own
 	SentinelPassword string
 
-	Model string // [a-z0-9-]+; default "default"
+	Model string // see [state.IsModelName]; default "default"
 
 	Keep  int           // newest versions kept, by distinct bytes; default 3
-	Daily int           // number of days whose first version is kept too; default 30, negative: none
+	Daily *int          // number of days whose first version is kept too; nil: 30
 	Grace time.Duration // how long readers may take to load a version, and a save to upload one, beyond what the measured speed allows; default 30 s
+
+	Names Names
 
 	Replicas    int           // replicas that must have a save before it counts; 0: Redis itself is enough
 	ReplicaWait time.Duration // how long a save waits for them; default 5 s
 
 	Log *slog.Logger // nil: silent
 }
+
+// Names are what the operator calls fields of a Config: flags. Errors say which one to change. Empty ones are those of
+// the fields.
+type Names struct{ Cluster, Sentinel, Replicas string }
 
 // A Store keeps the checkpoints of one model. It may be used concurrently, but
 // only one goroutine at a time should save.
@@ -153,22 +158,21 @@ type cache struct {
 // A chunkName is the SHA-256 of a chunk.
 type chunkName = [32]byte
 
-var modelName = regexp.MustCompile(`^[a-z0-9-]+$`)
-
 // New returns a store without connecting; [Store.Ping] tells whether Redis answers.
 func New(cfg Config) (*Store, error) {
 	cfg.Model = cmp.Or(cfg.Model, "default")
 	cfg.Keep = cmp.Or(cfg.Keep, 3)
-	cfg.Daily = max(cmp.Or(cfg.Daily, 30), 0)
+	cfg.Daily = cmp.Or(cfg.Daily, new(30))
 	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
 	cfg.ReplicaWait = cmp.Or(cfg.ReplicaWait, 5*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Names = Names{cmp.Or(cfg.Names.Cluster, "Cluster"), cmp.Or(cfg.Names.Sentinel, "Sentinel"), cmp.Or(cfg.Names.Replicas, "Replicas")}
 	errs := cfg.checkReach()
-	if !modelName.MatchString(cfg.Model) {
-		errs = append(errs, fmt.Errorf("model %q: a name has small letters, digits and hyphens only", cfg.Model))
+	if !state.IsModelName(cfg.Model) {
+		errs = append(errs, fmt.Errorf("model %q: a name has 1 to 64 small letters, digits and hyphens", cfg.Model))
 	}
-	if cfg.Keep < 0 {
-		errs = append(errs, fmt.Errorf("keep %d versions: keep at least 1", cfg.Keep))
+	if cfg.Keep < 0 || *cfg.Daily < 0 {
+		errs = append(errs, fmt.Errorf("keep %d versions and %d days: keep at least 1, and no negative number", cfg.Keep, *cfg.Daily))
 	}
 	if cfg.Grace < time.Millisecond {
 		errs = append(errs, fmt.Errorf("grace %v: give at least a millisecond, better half a minute", cfg.Grace))
@@ -310,7 +314,7 @@ func (s *Store) Layout(ctx context.Context) error {
 	slices.Sort(partitions)
 	if len(partitions) > 0 && partitions[len(partitions)-1] > 0 {
 		return fmt.Errorf("redis at %s: model %s of hamlet 0.1.0 is a model for each of the partitions %d: %w: "+
-			"make one log of theirs with \"hamlet log merge --from %s --to NAME\", and have it learnt with --model NAME",
+			"make one log of theirs with \"hamlet log merge --from %s --to NAME\", and have it learnt under that name",
 			s.cfg.Addr, s.cfg.Model, partitions, state.ErrPartitions, s.cfg.Model)
 	}
 	return nil

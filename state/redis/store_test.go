@@ -195,7 +195,7 @@ func TestSaveUploadsWhatChanged(t *testing.T) {
 
 func TestKeepAndDaily(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 2, 3 })
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 2, new(3) })
 		epoch := take(t, s)
 		at := func(day, hour int) *state.Checkpoint {
 			c := learnt(epoch, int64(100*day+hour))
@@ -240,7 +240,7 @@ func TestTrimmingADamagedDay(t *testing.T) {
 
 func TestPin(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, new(0) })
 		epoch := take(t, s)
 		pinned := save(t, s, learnt(epoch, 1))
 		if err := s.Pin(t.Context(), pinned); err != nil {
@@ -258,11 +258,11 @@ func TestPin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []VersionInfo{
+		want := []state.VersionInfo{
 			{Version: head, Epoch: epoch, Events: 5, Saved: noon,
-				Position: learnt(epoch, 5).Position, SHA256: learnt(epoch, 5).ModelSHA256(), Head: true},
+				Position: learnt(epoch, 5).Position, SHA256: learnt(epoch, 5).ModelSHA256, Head: true},
 			{Version: pinned, Epoch: epoch, Events: 1, Saved: noon,
-				Position: learnt(epoch, 1).Position, SHA256: learnt(epoch, 1).ModelSHA256(), Pinned: true, Served: true},
+				Position: learnt(epoch, 1).Position, SHA256: learnt(epoch, 1).ModelSHA256, Pinned: true, Served: true},
 		}
 		for i, c := range []*state.Checkpoint{learnt(epoch, 5), learnt(epoch, 1)} {
 			want[i].Bytes, want[i].Numerics, want[i].Config = int64(len(c.Model)), c.Numerics, c.Config
@@ -402,7 +402,7 @@ func TestLoadFallsBack(t *testing.T) {
 				save(t, s, checkpoint(epoch, 30, "ac"))
 				fresh := srv.open(t, nil)
 				c, _, err = fresh.Load(t.Context(), state.Head)
-				if err != nil || c.Position.Next != 30 || c.ModelSHA256() != checkpoint(1, 30, "ac").ModelSHA256() {
+				if err != nil || c.Position.Next != 30 || c.ModelSHA256 != checkpoint(1, 30, "ac").ModelSHA256 {
 					t.Errorf("after replay the head does not load: %v", err)
 				}
 			})
@@ -516,7 +516,7 @@ func TestMadeAnewAsAdvised(t *testing.T) {
 // A trimmed version can still be read until the grace ends.
 func TestTrimmingSparesReaders(t *testing.T) {
 	eachServer(t, func(t *testing.T, srv server) {
-		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, -1 })
+		s := srv.open(t, func(cfg *Config) { cfg.Keep, cfg.Daily = 1, new(0) })
 		epoch := take(t, s)
 		first := save(t, s, checkpoint(epoch, 1, "a"))
 		for next := int64(2); next < 5; next++ {

@@ -4,38 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"hamlet/state"
 )
 
-// A VersionInfo describes one kept version of a model.
-type VersionInfo struct {
-	Version  int64
-	Epoch    int64
-	Events   uint64 // the model's event count
-	Position state.Position
-	Saved    time.Time // UTC
-	SHA256   [32]byte  // of the model
-	Bytes    int64     // length of the model
-
-	Numerics string // version of the mathematics that made the model
-	Config   []byte // the model's configuration as canonical JSON
-
-	Pinned bool // an operator pinned it
-	Head   bool // it is the newest
-	Served bool // scorers answer from it
-
-	Replaced bool // another model took its place: see [Store.MarkReplaced]
-	Lost     bool // the log has lost what it learnt: see [Store.StepBack]
-}
-
 // Versions returns the kept versions, newest first, and behind them the lost ones. It logs and leaves out a
 // version whose manifest cannot be read. Before the first save the error wraps
 // [state.ErrNone].
-func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
+func (s *Store) Versions(ctx context.Context) ([]state.VersionInfo, error) {
 	doing := s.doing("list the versions of")
 	pipe := s.node(ctx).Pipeline()
 	list := pipe.ZRangeArgs(ctx, s.newestVersions(-1))
@@ -60,7 +38,7 @@ func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, s.explain(doing, err)
 	}
-	infos := make([]VersionInfo, 0, len(manifests))
+	infos := make([]state.VersionInfo, 0, len(manifests))
 	for i, version := range list.Val() {
 		number, err := parseVersion(version)
 		var m state.Manifest
@@ -78,7 +56,7 @@ func (s *Store) Versions(ctx context.Context) ([]VersionInfo, error) {
 				"version", version, "error", err)
 			continue
 		}
-		infos = append(infos, VersionInfo{
+		infos = append(infos, state.VersionInfo{
 			Version: number, Epoch: m.Epoch, Events: m.Events, Position: m.Position, Saved: m.Saved, SHA256: m.Model,
 			Bytes: m.Length, Numerics: m.Numerics, Config: m.Config,
 			Pinned: pinned.Val() == version, Head: head.Val() == version, Served: served.Val() == version,

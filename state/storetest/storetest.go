@@ -1,9 +1,9 @@
 // Package storetest holds the laws that every store of checkpoints obeys, as a test
 // suite. A store applies it to itself in one test:
 //
-//	storetest.Run(t, func(t *testing.T) func() storetest.Store {
+//	storetest.Run(t, func(t *testing.T) func() state.Store {
 //		server := start(t)
-//		return func() storetest.Store { return open(t, server) }
+//		return func() state.Store { return open(t, server) }
 //	})
 //
 // Damaged bytes are not tested here, because they depend on a store's format. A store's
@@ -13,6 +13,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -24,57 +25,12 @@ import (
 	"hamlet/state"
 )
 
-// A Store keeps the checkpoints of one model.
-type Store interface {
-	// Save writes a checkpoint and moves the head to it. The epoch must be the last
-	// that was acquired or seized, and the offset not before the head's; else the error wraps
-	// state.ErrStale.
-	Save(ctx context.Context, c *state.Checkpoint) (version int64, err error)
-	// Load returns the checkpoint that a pointer names, and its version. Before the
-	// first save the error wraps state.ErrNone.
-	Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error)
-	// Manifest returns the manifest of the version that a pointer names, and its number. Where
-	// that is corrupt, it may be of a version before. Before the first save the error wraps state.ErrNone.
-	Manifest(ctx context.Context, which state.Pointer) (*state.Manifest, int64, error)
-	// Heading describes what a pointer names, at little cost.
-	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
-	// Lease reads who is active. Before the first writer it is the zero Lease.
-	Lease(ctx context.Context) (state.Lease, error)
-	Holder(ctx context.Context) (state.Lease, error)
-	// Acquire makes writer the only one, under the next epoch, if the lease is as seen. Else the
-	// error wraps state.ErrStale.
-	Acquire(ctx context.Context, seen state.Lease, writer string) (state.Lease, error)
-	// Seize is Acquire whatever the lease is.
-	Seize(ctx context.Context, writer string) (state.Lease, error)
-	// Beat says that the holder of mine lives. If another one has the lease, the error wraps
-	// state.ErrStale.
-	Beat(ctx context.Context, mine state.Lease) (state.Lease, error)
-	// Release frees the lease that mine holds.
-	Release(ctx context.Context, mine state.Lease) (state.Lease, error)
-	// StepBack moves the head to an older version, which mine's writer goes on from. If another
-	// one has the epoch the error wraps state.ErrStale; if the version is not kept, or was stepped
-	// back from, state.ErrNone.
-	StepBack(ctx context.Context, mine state.Lease, to int64) error
-	// Pin points Served at a version. If the store does not keep it, the error wraps
-	// state.ErrNone.
-	Pin(ctx context.Context, version int64) error
-	// Unpin moves Served to the head again.
-	Unpin(ctx context.Context) error
-	// MarkReplaced keeps a version because another model takes its place, until the model was saved
-	// on 30 further days.
-	MarkReplaced(ctx context.Context, version int64) error
-	// Promote says which model answers in the place of the store's. It changes no version.
-	Promote(ctx context.Context, p state.Promotion) error
-	// Promotion returns what Promote said last. Before that the error wraps state.ErrNone.
-	Promotion(ctx context.Context) (state.Promotion, error)
-}
-
 // Run runs every law as a subtest. For each, server returns a function that opens
 // another client of the same empty store.
-func Run(t *testing.T, server func(t *testing.T) (open func() Store)) {
+func Run(t *testing.T, server func(t *testing.T) (open func() state.Store)) {
 	for _, law := range []struct {
 		name string
-		test func(t *testing.T, open func() Store)
+		test func(t *testing.T, open func() state.Store)
 	}{
 		{"an empty store", empty},
 		{"what is saved is loaded", roundTrip},
@@ -110,11 +66,11 @@ func checkpoint(epoch, next int64) *state.Checkpoint {
 	return &state.Checkpoint{
 		Schema: 1, Numerics: "1/test", Config: []byte(`{"law":true}`), Epoch: epoch, Events: uint64(next) * 3,
 		Position: state.Position{Next: next, Chain: [32]byte{byte(next)}, Before: [32]byte{byte(next - 1)}},
-		Model:    model, Saved: noon,
+		Model:    model, Saved: noon, ModelSHA256: sha256.Sum256(model),
 	}
 }
 
-func take(t *testing.T, s Store) int64 {
+func take(t *testing.T, s state.Store) int64 {
 	t.Helper()
 	lease, err := s.Seize(t.Context(), "w")
 	if err != nil {
@@ -123,7 +79,7 @@ func take(t *testing.T, s Store) int64 {
 	return lease.Epoch
 }
 
-func save(t *testing.T, s Store, c *state.Checkpoint) int64 {
+func save(t *testing.T, s state.Store, c *state.Checkpoint) int64 {
 	t.Helper()
 	version, err := s.Save(t.Context(), c)
 	if err != nil {
@@ -133,7 +89,7 @@ func save(t *testing.T, s Store, c *state.Checkpoint) int64 {
 }
 
 // wantLoaded checks that a pointer names a version that holds c.
-func wantLoaded(t *testing.T, s Store, which state.Pointer, version int64, c *state.Checkpoint) {
+func wantLoaded(t *testing.T, s state.Store, which state.Pointer, version int64, c *state.Checkpoint) {
 	t.Helper()
 	got, number, err := s.Load(t.Context(), which)
 	if err != nil {
@@ -143,7 +99,7 @@ func wantLoaded(t *testing.T, s Store, which state.Pointer, version int64, c *st
 		t.Errorf("%v is version %d, want %d (-want +got):\n%s", which, number, version, d)
 	}
 	m, number, err := s.Manifest(t.Context(), which)
-	if err != nil || number != version || m.Model != c.ModelSHA256() || m.Position != c.Position {
+	if err != nil || number != version || m.Model != c.ModelSHA256 || m.Position != c.Position {
 		t.Errorf("manifest of %v: version %d, %+v, %v; want version %d of the checkpoint", which, number, m, err, version)
 	}
 	h, err := s.Heading(t.Context(), which)
@@ -157,7 +113,7 @@ var byteSlices = cmp.Comparer(bytes.Equal) // a model is a megabyte: not element
 var pointers = []state.Pointer{state.Head, state.Served}
 
 // Of an empty store each pointer is state.ErrNone. A model that was taken and never saved is empty too.
-func empty(t *testing.T, open func() Store) {
+func empty(t *testing.T, open func() state.Store) {
 	s := open()
 	for range 2 {
 		for _, which := range pointers {
@@ -183,7 +139,7 @@ func empty(t *testing.T, open func() Store) {
 
 // Every client loads a checkpoint with all fields as saved. Save does not change its
 // argument. A zero Saved becomes the present. A model may be empty.
-func roundTrip(t *testing.T, open func() Store) {
+func roundTrip(t *testing.T, open func() state.Store) {
 	s := open()
 	epoch := take(t, s)
 	given := checkpoint(epoch, 5)
@@ -216,7 +172,7 @@ func small(epoch, next int64, saved time.Time, model string) *state.Checkpoint {
 }
 
 // wantKept checks whether versions can be pinned, and unpins.
-func wantKept(t *testing.T, s Store, want bool, versions ...int64) {
+func wantKept(t *testing.T, s state.Store, want bool, versions ...int64) {
 	t.Helper()
 	for _, version := range versions {
 		err := s.Pin(t.Context(), version)
@@ -231,7 +187,7 @@ func wantKept(t *testing.T, s Store, want bool, versions ...int64) {
 
 // A model that goes back and forth between two states pushes no third one out of the last three
 // versions. Of those with equal bytes the newest is kept.
-func distinct(t *testing.T, open func() Store) {
+func distinct(t *testing.T, open func() state.Store) {
 	s := open()
 	epoch := take(t, s)
 	var versions []int64
@@ -244,7 +200,7 @@ func distinct(t *testing.T, open func() Store) {
 
 // A version that was replaced stays so where a save takes its place. It goes after the model was saved
 // on 30 further days, by the same checkpoint too.
-func replaced(t *testing.T, open func() Store) {
+func replaced(t *testing.T, open func() state.Store) {
 	s := open()
 	epoch := take(t, s)
 	save(t, s, small(epoch, 1, noon, "first of the day"))
@@ -270,7 +226,7 @@ func replaced(t *testing.T, open func() Store) {
 }
 
 // Of the versions that are lost the last 30 stay, and one that was replaced besides.
-func manyLost(t *testing.T, open func() Store) {
+func manyLost(t *testing.T, open func() state.Store) {
 	s := open()
 	mine, err := s.Seize(t.Context(), "w")
 	if err != nil {
@@ -295,7 +251,7 @@ func manyLost(t *testing.T, open func() Store) {
 }
 
 // Served is the head, or the version that was pinned until it is unpinned.
-func served(t *testing.T, open func() Store) {
+func served(t *testing.T, open func() state.Store) {
 	s, operator := open(), open()
 	epoch := take(t, s)
 	first, second, third := checkpoint(epoch, 5), checkpoint(epoch, 6), checkpoint(epoch, 7)
@@ -320,7 +276,7 @@ func served(t *testing.T, open func() Store) {
 }
 
 // A promotion changes nothing but itself, and saves and pins do not change it.
-func promotions(t *testing.T, open func() Store) {
+func promotions(t *testing.T, open func() state.Store) {
 	s, operator := open(), open()
 	if p, err := s.Promotion(t.Context()); !errors.Is(err, state.ErrNone) {
 		t.Errorf("before the first promotion: %+v, %v; want state.ErrNone", p, err)
@@ -346,7 +302,7 @@ func promotions(t *testing.T, open func() Store) {
 }
 
 // wantPinned checks the pin in both headings.
-func wantPinned(t *testing.T, s Store, version int64) {
+func wantPinned(t *testing.T, s state.Store, version int64) {
 	t.Helper()
 	for _, which := range pointers {
 		if h, err := s.Heading(t.Context(), which); err != nil || h.Pinned != version {
@@ -357,7 +313,7 @@ func wantPinned(t *testing.T, s Store, version int64) {
 
 // Under a cancelled context nothing is done. The error is the context's and not
 // transient. A passed deadline is transient: it may be that of one attempt.
-func ended(t *testing.T, open func() Store) {
+func ended(t *testing.T, open func() state.Store) {
 	s := open()
 	epoch := take(t, s)
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -389,7 +345,7 @@ func ended(t *testing.T, open func() Store) {
 
 // While a writer saves, readers see one checkpoint or another, never a mixture, and
 // never an older one than before.
-func concurrent(t *testing.T, open func() Store) {
+func concurrent(t *testing.T, open func() state.Store) {
 	const saves = 20
 	writer := open()
 	epoch := take(t, writer)

@@ -11,7 +11,7 @@ import (
 
 // A checkpoint before the head's offset is state.ErrStale, under a newer epoch too,
 // and nothing changes. One at the same offset may be saved.
-func noWayBack(t *testing.T, open func() Store) {
+func noWayBack(t *testing.T, open func() state.Store) {
 	s := open()
 	epoch := take(t, s)
 	c := checkpoint(epoch, 10) // as a decimal string it is before 9
@@ -30,7 +30,7 @@ func noWayBack(t *testing.T, open func() Store) {
 }
 
 // Saving the head again returns its version. A writer that got no reply does that.
-func repeated(t *testing.T, open func() Store) {
+func repeated(t *testing.T, open func() state.Store) {
 	s := open()
 	c := checkpoint(take(t, s), 5)
 	version := save(t, s, c)
@@ -44,7 +44,7 @@ func repeated(t *testing.T, open func() Store) {
 
 // A save of the head's bytes is no other version, under another epoch or at another position: it
 // takes the head's place, under its number. Only the position may not go back.
-func otherBytes(t *testing.T, open func() Store) {
+func otherBytes(t *testing.T, open func() state.Store) {
 	s := open()
 	first := save(t, s, checkpoint(take(t, s), 5))
 	before, err := s.Heading(t.Context(), state.Served)
@@ -81,7 +81,7 @@ func otherBytes(t *testing.T, open func() Store) {
 
 // By default a store keeps the last three versions and the first of each of thirty days. Quiet
 // restarts, and a save by a clock that is years ahead, leave them alone.
-func kept(t *testing.T, open func() Store) {
+func kept(t *testing.T, open func() state.Store) {
 	s := open()
 	epoch := take(t, s)
 	small := func(next int64, saved time.Time) *state.Checkpoint {
@@ -112,7 +112,7 @@ func kept(t *testing.T, open func() Store) {
 // The head goes back to an older version for the writer whose log has lost the rest, and served
 // with it, unless an operator pinned a version. The next save goes on from there, under a new
 // number. Nobody else steps back, nor to what is not kept or was lost before.
-func stepBack(t *testing.T, open func() Store) {
+func stepBack(t *testing.T, open func() state.Store) {
 	s := open()
 	mine, err := s.Seize(t.Context(), "a")
 	if err != nil {
@@ -180,7 +180,7 @@ func stepBack(t *testing.T, open func() Store) {
 }
 
 // Versions grow. Two checkpoints that differ only in Saved have the same identity.
-func headings(t *testing.T, open func() Store) {
+func headings(t *testing.T, open func() state.Store) {
 	s := open()
 	epoch := take(t, s)
 	seen := map[string]bool{}

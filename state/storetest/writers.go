@@ -10,10 +10,10 @@ import (
 )
 
 // Each Seize returns a larger epoch, from 1, for any client.
-func epochs(t *testing.T, open func() Store) {
+func epochs(t *testing.T, open func() state.Store) {
 	a, b := open(), open()
 	last := int64(0)
-	for _, s := range []Store{a, b, b, a} {
+	for _, s := range []state.Store{a, b, b, a} {
 		epoch := take(t, s)
 		if epoch <= last {
 			t.Errorf("epoch %d after %d", epoch, last)
@@ -24,7 +24,7 @@ func epochs(t *testing.T, open func() Store) {
 
 // Only the last to take the model may save. For the others the error is
 // state.ErrStale, not state.ErrLost or state.ErrTransient, and nothing changes.
-func oneWriter(t *testing.T, open func() Store) {
+func oneWriter(t *testing.T, open func() state.Store) {
 	old, young := open(), open()
 	before := take(t, old)
 	first := checkpoint(before, 5)
@@ -41,7 +41,7 @@ func oneWriter(t *testing.T, open func() Store) {
 
 // Of several that acquire the lease that they saw, one has it. Who seizes it has it from whoever
 // had it. Epochs grow, and the holder before is stale.
-func leases(t *testing.T, open func() Store) {
+func leases(t *testing.T, open func() state.Store) {
 	s := open()
 	seen, err := s.Lease(t.Context())
 	if err != nil || seen != (state.Lease{}) || !seen.Free() {
@@ -97,7 +97,7 @@ func leases(t *testing.T, open func() Store) {
 
 // A beat changes the lease, a look does not. A lease that is released is free, also if a beat comes
 // after that, and whoever sees it may acquire it.
-func beats(t *testing.T, open func() Store) {
+func beats(t *testing.T, open func() state.Store) {
 	s, watcher := open(), open()
 	look := func() state.Lease {
 		t.Helper()
@@ -143,7 +143,7 @@ func beats(t *testing.T, open func() Store) {
 
 // What is loaded says who saved it, and so does its heading. A writer that does not have the
 // lease of its epoch saves nothing.
-func writers(t *testing.T, open func() Store) {
+func writers(t *testing.T, open func() state.Store) {
 	s := open()
 	mine, err := s.Seize(t.Context(), "a")
 	if err != nil {

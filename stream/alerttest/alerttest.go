@@ -1,9 +1,9 @@
-// Package alerttest holds the laws that every publisher of alerts obeys, as a test
-// suite. A publisher applies it to itself in one test:
+// Package alerttest holds the laws that every [stream.Notices] obeys, as a test
+// suite, and [Memory], which keeps them in memory. A publisher applies it to itself in one test:
 //
 //	alerttest.Run(t, func(t *testing.T) alerttest.Subject {
 //		conn := connect(t, startJetStream(t))
-//		return alerttest.Subject{Publisher: newAlerts(conn), Published: func() []stream.Alert { return read(conn) }}
+//		return alerttest.Subject{Notices: newAlerts(conn), Published: func() []stream.Alert { return read(conn) }}
 //	})
 package alerttest
 
@@ -22,16 +22,9 @@ import (
 	"hamlet/stream"
 )
 
-// A Publisher publishes alerts in order and returns when all are acknowledged. While
-// its server cannot be reached it tries again until ctx ends. It drops copies as far
-// back as it can know them; after a restart a copy may come through.
-type Publisher interface {
-	Publish(ctx context.Context, alerts ...stream.Alert) error
-}
-
 // A Subject is a publisher under test, with nothing published yet.
 type Subject struct {
-	Publisher
+	stream.Notices
 	Published func() []stream.Alert // what subscribers of Model see, in order
 	Model     string                // of the alerts; "" means "default"
 }

@@ -2,18 +2,19 @@ package embedded
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"hamlet/stream/openfiles"
 )
 
 // NATSOptions configure the in-process NATS server. Zero fields mean defaults.
@@ -37,13 +38,24 @@ type NATSUser struct {
 // seconds can be too short for a client on a busy machine.
 const authTimeout = 10 * time.Second
 
+// Bounds of what clients make the server hold, beside NATS' defaults: before the login
+// a line has at most 4 KiB, read into at most 64 KiB; after it a message has at most
+// 1 MiB, and 64 MiB wait for a client that reads slowly, for 10 s.
+const (
+	natsConns  = 512  // over TCP, if the limit of open files allows it; more wait in the kernel's queue
+	natsSubs   = 1024 // of one connection
+	natsClosed = 64   // closed connections that the server remembers, with up to 4 KiB of their words
+)
+
 // A NATS is one NATS server with JetStream, which writes to disk before it
-// acknowledges. A message has at most 1 MiB, NATS' default.
+// acknowledges. A full disk ends JetStream, and not the server: it is tried again until there is room.
 type NATS struct {
-	*failure // JetStream could not be written
-	server   *server.Server
-	addr     string
-	close    func() error
+	server *server.Server
+	front  *front // takes TCP connections
+	dir    string
+	addr   string
+	log    *slog.Logger
+	close  func() error
 }
 
 // StartNATS starts a server and returns when it accepts connections. Its error names
@@ -56,8 +68,7 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 	}()
 	opts.Addr = cmp.Or(opts.Addr, defaultAddr)
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
-	host, port, err := splitAddr(opts.Addr)
-	if err != nil {
+	if err := checkAddr(opts.Addr); err != nil {
 		return nil, err
 	}
 	dir, release, err := openDir(opts.Dir)
@@ -70,35 +81,47 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 		}
 		release = func() error { return os.RemoveAll(dir) }
 	}
-	n := &NATS{failure: newFailure(dir)}
+	listener, err := listen("tcp", opts.Addr)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	n := &NATS{dir: dir, addr: listener.Addr().String(), log: opts.Log}
 	n.server, err = server.NewServer(&server.Options{
 		ServerName: "hamlet",
-		Host:       host,
-		Port:       port,
+		DontListen: true, // the front does
 		NoSigs:     true, // the command handles signals
 		MaxPayload: 1 << 20,
 		JetStream:  true,
 		StoreDir:   dir,
 		SyncAlways: true, // otherwise it acknowledges before it writes to disk
 
-		Users:       natsUsers(opts.Users),
-		AuthTimeout: authTimeout.Seconds(),
+		Users:            natsUsers(opts.Users),
+		AuthTimeout:      authTimeout.Seconds(),
+		MaxSubs:          natsSubs,
+		MaxClosedClients: natsClosed,
 	})
 	if err != nil {
-		return nil, errors.Join(explain(dir, err), release())
+		return nil, errors.Join(explain(dir, err), listener.Close(), release())
 	}
+	fatal := make(chan string, 1)
+	n.server.SetLoggerV2(natsLog{log: opts.Log, fatal: fatal}, false, false, false)
+	n.server.Start()
+	n.front = newFront(listener, openfiles.Connections(natsConns), n.server.InProcessConn, opts.Log)
+	closing, stop := context.WithCancel(context.Background())
+	var reviving sync.WaitGroup
 	n.close = sync.OnceValue(func() error {
+		stop()
+		reviving.Wait()
+		n.front.close()
 		n.server.Shutdown()
 		n.server.WaitForShutdown()
+		n.front.running.Wait()
 		return release()
 	})
-	fatal := make(chan string, 1)
-	n.server.SetLoggerV2(natsLog{log: opts.Log, fatal: fatal, failure: n.failure}, false, false, false)
-	n.server.Start()
-	if err := n.await(opts.Addr, fatal); err != nil {
+	if err := n.await(fatal); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
-	n.addr = n.server.Addr().String()
+	reviving.Go(func() { n.reviveJetStream(closing) })
 	return n, nil
 }
 
@@ -125,25 +148,54 @@ func only(subjects []string) *server.SubjectPermission {
 	return &server.SubjectPermission{Allow: subjects}
 }
 
-// await waits until the server accepts connections or has failed.
-func (n *NATS) await(addr string, fatal <-chan string) error {
+// await waits until the server is ready or has failed.
+func (n *NATS) await(fatal <-chan string) error {
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
 		select {
 		case reason := <-fatal:
-			// Trying the port gives a better text if it is in use.
-			l, err := listen("tcp", addr)
-			if err != nil {
-				return err
-			}
-			return errors.Join(fmt.Errorf("at %s: %s", addr, reason), l.Close())
+			return errors.New(reason)
 		default:
 		}
 		if n.server.ReadyForConnections(50 * time.Millisecond) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s does not answer after %v", addr, startTimeout)
+	return fmt.Errorf("it is not ready after %v", startTimeout)
 }
+
+// reviveJetStream starts JetStream again after a full disk has ended it, until ctx ends.
+func (n *NATS) reviveJetStream(ctx context.Context) {
+	const again = time.Second
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	for away := false; ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		switch {
+		case !n.server.JetStreamEnabled():
+			if !away {
+				n.log.Error("alerts, decisions and kept mail are not kept: JetStream has ended, probably because its disk is full; it is tried again",
+					"directory", n.dir)
+			}
+			away = true
+			_ = n.server.EnableJetStream(&server.JetStreamConfig{StoreDir: n.dir, SyncAlways: true})
+		case away:
+			away = false
+			n.log.Info("JetStream keeps again what it is given", "directory", n.dir)
+		}
+	}
+}
+
+// InProcessConn opens a connection to the server without TCP and without a file, for
+// clients in this process: it is the provider of nats.go's InProcessServer option. A
+// client logs in on it as on any other.
+//
+// The server's own connection of that kind has no buffer: a client that still writes its
+// login does not read that it is refused, both wait, and after 10 s neither says why.
+func (n *NATS) InProcessConn() (net.Conn, error) { return n.front.inProcess() }
 
 // URL returns the server's address as clients take it.
 func (n *NATS) URL() string { return "nats://" + n.addr }
@@ -151,44 +203,30 @@ func (n *NATS) URL() string { return "nats://" + n.addr }
 // Close stops the server, and unlocks the directory or removes the temporary one.
 func (n *NATS) Close() error { return n.close() }
 
-// splitAddr splits host:port for the server, whose free port is −1.
-func splitAddr(addr string) (host string, port int, err error) {
-	host, name, err := net.SplitHostPort(addr)
+// checkAddr refuses what is not host:port.
+func checkAddr(addr string) error {
+	_, name, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", 0, fmt.Errorf("address %s: %w; give host:port", addr, err)
+		return fmt.Errorf("address %s: %w; give host:port", addr, err)
 	}
-	if port, err = strconv.Atoi(name); err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("address %s: port %q is not a number up to 65535", addr, name)
+	if _, err := strconv.ParseUint(name, 10, 16); err != nil {
+		return fmt.Errorf("address %s: port %q is not a number up to 65535", addr, name)
 	}
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
-	return host, port, nil
+	return nil
 }
 
 // natsLog passes on the server's log. A fatal error does not end the process: the first
 // one goes to fatal.
 type natsLog struct {
-	log     *slog.Logger
-	fatal   chan<- string // has room for one
-	failure *failure      // gets a full disk
+	log   *slog.Logger
+	fatal chan<- string // has room for one
 }
 
 func (l natsLog) Noticef(format string, v ...any) { l.write("notice", format, v) }
 func (l natsLog) Warnf(format string, v ...any)   { l.write("warning", format, v) }
-func (l natsLog) Errorf(format string, v ...any) {
-	l.write("error", format, v)
-	if strings.HasPrefix(format, "JetStream out of ") { // its own words, without the error
-		l.failure.record(fmt.Errorf("nats: %w", explain(l.failure.dir, syscall.ENOSPC)))
-	}
-	for _, arg := range v {
-		if err, ok := arg.(error); ok && outOfSpace(err) {
-			l.failure.record(fmt.Errorf("nats: %w", explain(l.failure.dir, err)))
-		}
-	}
-}
-func (l natsLog) Debugf(format string, v ...any) { l.write("debug", format, v) }
-func (l natsLog) Tracef(format string, v ...any) { l.write("trace", format, v) }
+func (l natsLog) Errorf(format string, v ...any)  { l.write("error", format, v) }
+func (l natsLog) Debugf(format string, v ...any)  { l.write("debug", format, v) }
+func (l natsLog) Tracef(format string, v ...any)  { l.write("trace", format, v) }
 
 func (l natsLog) Fatalf(format string, v ...any) {
 	l.write("fatal", format, v)

@@ -1,10 +1,12 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,5 +130,52 @@ func TestNATSErrorsSayWhatToDo(t *testing.T) {
 			continue
 		}
 		mustSay(t, err, test.say...)
+	}
+}
+
+// mustSay fails the test if an error lacks one of the parts.
+func mustSay(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+}
+
+// JetStream, which a full disk has ended, is started again, and has what it had.
+func TestJetStreamComesBack(t *testing.T) {
+	n := startTestNATS(t, NATSOptions{Dir: t.TempDir()})
+	conn, err := nats.Connect(n.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "s", []byte("before")); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.server.ShutdownJetStream(); err != nil { // as nats-server does on ENOSPC
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ack, err := js.Publish(ctx, "s", []byte("after"))
+		cancel()
+		if err == nil {
+			if ack.Sequence < 2 {
+				t.Errorf("what was there before is gone: the next one is %d", ack.Sequence)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 }

@@ -16,12 +16,12 @@ import (
 // [stream.ErrTooLarge] for a record of more than 1 MiB − 1 KiB.
 func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 	for i := range records {
-		if n := records[i].Size(); n > maxRecord {
-			return fmt.Errorf("append to %s: %w: record %d of %d has %d bytes, more than %d", l.Name(), stream.ErrTooLarge, i+1, len(records), n, maxRecord)
+		if n := records[i].Size(); n > MaxRecord {
+			return fmt.Errorf("append to %s: %w: record %d of %d has %d bytes, more than %d", l.Name(), stream.ErrTooLarge, i+1, len(records), n, MaxRecord)
 		}
 	}
 	for in := 0; in < len(records); {
-		r := &request{done: make(chan struct{})}
+		r := &request{done: make(chan struct{}), frames: make([]byte, 0, framesSize(records[in:]))}
 		for ; in+r.n < len(records) && len(r.frames) < groupBytes; r.n++ {
 			before := len(r.frames)
 			r.frames = appendRecord(r.frames, &records[in+r.n])
@@ -35,6 +35,17 @@ func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 		in += r.n
 	}
 	return nil
+}
+
+// framesSize returns about how many bytes the frames of the next request take.
+func framesSize(records []stream.Record) (n int) {
+	const numbers = 16 // the time, and the lengths of the parts
+	for i := range records {
+		if n += frameSize + numbers + records[i].Size(); n >= groupBytes {
+			break
+		}
+	}
+	return n
 }
 
 // put waits until a request is durable.
@@ -94,12 +105,33 @@ func (l *Log) run() {
 				idle.Reset(l.opt.markAfter)
 				continue
 			}
+			l.rollOnRequest(closed)
 			if closed {
 				l.mark()
 				return
 			}
 			break
 		}
+	}
+}
+
+// rollOnRequest does what Roll asks for.
+func (l *Log) rollOnRequest(closed bool) {
+	l.mu.Lock()
+	rolled, empty := l.rolling, l.end == l.segments[len(l.segments)-1].base
+	l.rolling = nil
+	l.mu.Unlock()
+	switch {
+	case rolled == nil:
+	case closed:
+		rolled <- ErrClosed
+	case l.broken != nil:
+		rolled <- l.broken
+	case empty:
+		rolled <- nil
+	default:
+		l.mark() // nothing is written behind it any more
+		rolled <- l.roll()
 	}
 }
 
@@ -137,14 +169,19 @@ func (l *Log) commit(group []*request) {
 		}
 	}
 	if err == nil {
-		b, next := l.bytes[:0], end
+		b, next := group[0].frames, end
+		if len(group) > 1 {
+			b = l.bytes[:0]
+		}
 		for _, r := range group {
 			for rest := r.frames; len(rest) > 0; next++ {
 				rest = l.seed.seal(rest, next, end)
 			}
-			b = append(b, r.frames...)
+			if len(group) > 1 {
+				b = append(b, r.frames...)
+				l.bytes = b
+			}
 		}
-		l.bytes = b
 		if err = l.write(b, at); err == nil {
 			l.marked = false
 			l.advance(at+int64(len(b)), next)

@@ -149,6 +149,9 @@ func (d *disk) remove(name string) error {
 	if d.files[name] == nil {
 		return fs.ErrNotExist
 	}
+	if d.room >= 0 {
+		d.room += len(d.files[name].now)
+	}
 	delete(d.files, name)
 	d.pending = append(d.pending, func(m map[string]*inode) { delete(m, name) })
 	return nil
@@ -425,6 +428,119 @@ func TestFullDisk(t *testing.T) {
 	if records, err := all(again, 0); err != nil || len(records) != n {
 		t.Errorf("opened again: %d records of %d, %v", len(records), n, err)
 	}
+}
+
+// Retention makes room on a disk that has none: it needs none first. It goes on where it was if what it
+// freed was taken, and after the power has failed anywhere in it.
+func TestRetainOnAFullDisk(t *testing.T) {
+	filled := func(t *testing.T) (*disk, *Log) {
+		d := newDisk(1)
+		l, err := open(d, "", Options{SegmentBytes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			add(t, l, numbered(10*i, 10, 30)...)
+		}
+		d.mu.Lock()
+		d.room = 0
+		d.mu.Unlock()
+		return d, l
+	}
+	later := time.Now().Add(time.Hour)
+	d, l := filled(t)
+	if err := l.Append(t.Context(), numbered(50, 1, 30)...); !errors.Is(err, stream.ErrFull) {
+		t.Fatal(err)
+	}
+	if first, err := l.Retain(later, 0, 29); first != 20 || err != nil {
+		t.Fatalf("the log begins at %d, %v", first, err)
+	}
+	add(t, l, numbered(50, 1, 30)...)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = reopened(t, d)
+	if records, err := all(l, 20); len(records) != 31 || err != nil {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+	if damaged, err := l.Verify(t.Context()); len(damaged) > 0 || err != nil {
+		t.Errorf("%v, %v", damaged, err)
+	}
+
+	for left := range 12 { // operations until the power is off
+		d, l := filled(t)
+		d.mu.Lock()
+		d.left = left
+		d.mu.Unlock()
+		_, failed := l.Retain(later, 0, 29)
+		_ = l.Close()
+		d = d.cut()
+		l = reopened(t, d)
+		first, err := l.Retain(later, 0, 29)
+		if first != 20 || err != nil {
+			t.Fatalf("cut after %d operations (%v): the log begins at %d, %v", left, failed, first, err)
+		}
+		if records, err := all(l, 20); len(records) != 30 || err != nil {
+			t.Errorf("cut after %d operations: %d records, %v", left, len(records), err)
+		}
+	}
+}
+
+// Another program takes what a deletion frees. The log begins with what is left, and says so once it can.
+func TestRetainWhereNoRoomIsLeft(t *testing.T) {
+	d := newDisk(1)
+	l, err := open(&greedy{disk: d}, "", Options{SegmentBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range 5 {
+		add(t, l, numbered(10*i, 10, 30)...)
+	}
+	taken := l.folder.(*greedy)
+	d.mu.Lock()
+	d.room = 0
+	d.mu.Unlock()
+	later := time.Now().Add(time.Hour)
+	taken.takes = 10
+	first, err := l.Retain(later, 0, 29)
+	if first != 20 || !full(err) {
+		t.Errorf("the log begins at %d, %v", first, err)
+	}
+	if records, err := all(l, first); len(records) != 30 || err != nil {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+	d.mu.Lock()
+	d.room = -1
+	d.mu.Unlock()
+	taken.takes = 0
+	if first, err := l.Retain(time.Time{}, 0, 29); first != 20 || err != nil {
+		t.Errorf("with room again: the log begins at %d, %v", first, err)
+	}
+	again, err := open(d, "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if b, err := again.Bounds(t.Context()); b.First != 20 || err != nil {
+		t.Errorf("opened again: %+v, %v", b, err)
+	}
+}
+
+// A greedy disk gives what is freed to somebody else, some times.
+type greedy struct {
+	*disk
+	takes int
+}
+
+func (g *greedy) remove(name string) error {
+	err := g.disk.remove(name)
+	if g.takes--; g.takes >= 0 && err == nil {
+		g.mu.Lock()
+		g.room = 0
+		g.mu.Unlock()
+	}
+	return err
 }
 
 // After an fsync that failed, only what was acknowledged is in the log, and appends go on over

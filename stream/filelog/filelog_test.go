@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/lockfile"
 	"hamlet/stream/logtest"
 )
 
@@ -142,7 +143,7 @@ func TestLogKeepsTheLaws(t *testing.T) {
 func TestLocked(t *testing.T) {
 	path := t.TempDir()
 	l := opened(t, path, Options{})
-	if _, err := Open(path, Options{}); !errors.Is(err, ErrLocked) {
+	if _, err := Open(path, Options{}); !errors.Is(err, lockfile.ErrLocked) {
 		t.Errorf("a second one: %v", err)
 	}
 	if err := l.Close(); err != nil {
@@ -288,6 +289,9 @@ func TestDamageIsNamed(t *testing.T) {
 		*damaged != (DamagedError{File: segmentName(0), At: headerSize + 40*size, From: 40, To: 41}) {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
+	if text := err.Error(); strings.Count(text, "damage") != 1 {
+		t.Errorf("not once: %s", text)
+	}
 	if records, err := all(l, 41); len(records) != 59 || err != nil {
 		t.Errorf("behind it: %d records, %v", len(records), err)
 	}
@@ -353,7 +357,11 @@ func TestRetain(t *testing.T) {
 	path := t.TempDir()
 	l := opened(t, path, Options{SegmentBytes: 1})
 	for i := range 6 {
-		add(t, l, numbered(10*i, 10, 1000)...)
+		records := numbered(10*i, 10, 1000)
+		for i := range records {
+			records[i].Time = time.Now()
+		}
+		add(t, l, records...)
 	}
 	later, long := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	for _, c := range []struct {
@@ -385,6 +393,93 @@ func TestRetain(t *testing.T) {
 	}
 	if damaged, err := l.Verify(t.Context()); len(damaged) > 0 || err != nil {
 		t.Errorf("%v, %v", damaged, err)
+	}
+}
+
+// A segment is as old as its newest record, also in a file that was copied or converted just now. A record
+// that says a time to come, or that cannot be read, leaves the time of the file.
+func TestRetainByTheTimeOfRecords(t *testing.T) {
+	now := time.Now()
+	old, keep := now.Add(-3*time.Hour), now.Add(-time.Hour)
+	for name, c := range map[string]struct {
+		first, last, file time.Time
+		size              int
+		damaged           bool
+		goes              bool
+	}{
+		"converted":          {first: old, last: old, file: now, size: 100, goes: true},
+		"long records":       {first: old, last: old, file: now, size: 600_000, goes: true},
+		"its last is new":    {first: old, last: now, file: now, size: 100},
+		"of a time to come":  {first: now.Add(time.Hour), last: now.Add(time.Hour), file: old, size: 100, goes: true},
+		"damaged and new":    {first: old, last: old, file: now, size: 100, damaged: true},
+		"damaged and old":    {first: old, last: old, file: old, size: 100, damaged: true, goes: true},
+		"a file of long ago": {first: now, last: now, file: old, size: 100, goes: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDisk(1)
+			l, err := open(d, "", Options{SegmentBytes: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			records := numbered(0, 3, c.size)
+			for i := range records {
+				records[i].Time = c.first
+			}
+			records[2].Time = c.last
+			add(t, l, records...)
+			add(t, l, numbered(3, 1, 100)...)
+			d.mu.Lock()
+			segment := d.files[segmentName(0)]
+			segment.changed = c.file
+			for i := headerSize; c.damaged && i < len(segment.now); i += 20 {
+				segment.now[i] ^= 1
+			}
+			d.mu.Unlock()
+			want := int64(0)
+			if c.goes {
+				want = 3
+			}
+			if first, err := l.Retain(keep, 0, 4); first != want || err != nil {
+				t.Errorf("the log begins at %d, want %d (%v)", first, want, err)
+			}
+		})
+	}
+}
+
+// A segment that is not full ends once its first record is old, and is deleted with the others then.
+func TestRollByAge(t *testing.T) {
+	l := opened(t, t.TempDir(), Options{})
+	now := time.Now()
+	for _, age := range []time.Duration{10 * time.Hour, 2 * time.Hour} {
+		r := numbered(0, 1, 100)
+		r[0].Time = now.Add(-age)
+		add(t, l, r...)
+	}
+	for i, c := range []struct {
+		before time.Time
+		first  int64
+	}{
+		{now.Add(-11 * time.Hour), 0}, // none is that old
+		{now.Add(-9 * time.Hour), 2},
+		{now, 2}, // there is no record any more
+	} {
+		if err := l.Roll(t.Context(), c.before); err != nil {
+			t.Fatal(err)
+		}
+		if first, err := l.Retain(now.Add(time.Hour), 0, 2); first != c.first || err != nil {
+			t.Errorf("%d: the log begins at %d, %v", i, first, err)
+		}
+	}
+	add(t, l, numbered(2, 3, 100)...)
+	if records, err := all(l, 2); len(records) != 3 || err != nil {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Roll(t.Context(), now); !errors.Is(err, ErrClosed) {
+		t.Errorf("a closed log: %v", err)
 	}
 }
 
@@ -588,4 +683,69 @@ func (l *Log) sizeOf(i int) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.segments[i].size
+}
+
+// A log that is made anew begins where it is told to. One that is there does not move.
+func TestFirst(t *testing.T) {
+	path := t.TempDir()
+	for range 2 { // the second time nothing was appended yet
+		l, err := Open(path, Options{First: 70})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := l.Bounds(t.Context()); err != nil || b.First != 70 || b.End != 70 {
+			t.Fatalf("bounds %+v, %v; want 70 to 70", b, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := Open(path, Options{First: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, numbered(0, 3, 10)...)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = opened(t, path, Options{})
+	if _, _, err := l.Read(t.Context(), 69, stream.Limit{}, 0); !errors.Is(err, stream.ErrGone) {
+		t.Errorf("offset 69: %v, want ErrGone", err)
+	}
+	if records, err := all(l, 70); err != nil || len(records) != 3 || records[0].Offset != 70 {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+}
+
+// Offsets that never were are left out by hand: Next goes on behind them, and Skip says that they
+// are no damage. Package from010 writes holes so.
+func TestHoles(t *testing.T) {
+	path := t.TempDir()
+	end := int64(3)
+	for _, next := range []int64{10, 17, 19} {
+		l, err := Open(path, Options{First: 3, Next: next})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Skip(end, next); err != nil {
+			t.Fatal(err)
+		}
+		add(t, l, numbered(int(next), 1, 10)...)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		end = next + 1
+	}
+	l := opened(t, path, Options{})
+	var got []int64
+	records, err := all(l, 3)
+	for i := range records {
+		got = append(got, records[i].Offset)
+	}
+	if damaged, bad := l.Verify(t.Context()); bad != nil || len(damaged) > 0 {
+		t.Errorf("damaged %v, %v", damaged, bad)
+	}
+	if err != nil || !slices.Equal(got, []int64{10, 17, 19}) {
+		t.Errorf("offsets %v, %v", got, err)
+	}
 }

@@ -178,6 +178,21 @@ func (s seed) find(b []byte, after, most int64) (at int, f frame) {
 	return -1, f
 }
 
+// last returns the last whole frame in b that has a record, of an offset in (after, most].
+func (s seed) last(b []byte, after, most int64) (last frame, ok bool) {
+	for len(b) > 0 {
+		at, f := s.find(b, after, most)
+		if at < 0 {
+			break
+		}
+		if len(f.body) > 0 {
+			last, ok = f, true
+		}
+		b = b[int64(at)+f.size:]
+	}
+	return last, ok
+}
+
 // A DamagedError says that bytes of the log are not those that were written, or are not there. What
 // follows can be read: [Log.Skip] leaves the damage out, for ever.
 type DamagedError struct {
@@ -192,9 +207,9 @@ func (e *DamagedError) Error() string {
 		what = fmt.Sprintf("offsets %d to %d", e.From, e.To-1)
 	}
 	if e.At < 0 {
-		return fmt.Sprintf("%v: %s: %s should be there and are not: restore the file, or leave them out", stream.ErrDamaged, e.File, what)
+		return fmt.Sprintf("damage: %s should have %s, which are not there: restore the file, or leave them out with hamlet log skip", e.File, what)
 	}
-	return fmt.Sprintf("%v: %s, byte %d: %s cannot be read: restore the file, or leave them out", stream.ErrDamaged, e.File, e.At, what)
+	return fmt.Sprintf("damage: %s, byte %d: %s cannot be read: restore the file, or leave them out with hamlet log skip", e.File, e.At, what)
 }
 
 func (e *DamagedError) Unwrap() error { return stream.ErrDamaged }

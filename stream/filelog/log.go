@@ -54,19 +54,25 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/lockfile"
 )
 
 const (
 	segmentBytes = 8 << 20 // of a closed segment, about
 	groupBytes   = 4 << 20 // of one write, about
 	readBytes    = 4 << 20 // that Read returns where the caller does not say
-	maxRecord    = 1<<20 - 1<<10
 	markAfter    = time.Second
 	cursors      = 16
 )
 
+// MaxRecord bounds the Size of a record.
+const MaxRecord = 1<<20 - 1<<10
+
 // Options of a log. Zero fields mean defaults.
 type Options struct {
+	// First is where a log begins that is made now. One that is there begins where it does.
+	First int64
+
 	// Next is the first offset that was certainly never given, as the checkpoint of a model
 	// says. If the log ends before, records were lost: it goes on there.
 	Next int64
@@ -96,8 +102,10 @@ type Log struct {
 	left     []span        // what Skip has left out, ascending
 	moved    chan struct{} // closed and renewed when end grows, and at Close
 	closed   bool
+	unsaid   bool // the file "log" says an earlier first than first: the disk was full
 	queue    []*request
 	places   map[int64]place // where some offsets stand
+	rolling  chan error      // what waits for a new segment; nil: nobody
 
 	wake chan struct{} // has room for one token: there is something in queue, or the log is closed
 	done chan struct{} // closed when the appender has ended
@@ -136,7 +144,7 @@ func baseOf(name string) (base int64, ok bool) {
 }
 
 // Open opens the log of a folder, which it makes if it is missing. Another program that has it open
-// is an error, which wraps [ErrLocked].
+// is an error, which wraps [lockfile.ErrLocked].
 func Open(path string, opt Options) (*Log, error) {
 	err := os.MkdirAll(path, 0o700)
 	if err == nil {
@@ -145,7 +153,7 @@ func Open(path string, opt Options) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	unlock, err := lock(filepath.Join(path, "lock"))
+	unlock, err := lockfile.Lock(filepath.Join(path, "lock"))
 	if err != nil {
 		return nil, fmt.Errorf("open the log in %s: %w", path, err)
 	}
@@ -234,9 +242,41 @@ func (l *Log) leftOut(at int64) int64 {
 	return at
 }
 
-// Retain deletes whole segments from the beginning of the log: those that were written last before
-// a time, and, if most is above 0, as many as there are more bytes than that. It keeps the offsets
-// from upTo on, and the last segment. It returns the log's beginning.
+// Roll begins a new segment if the first record of the last one is of before a time. So [Log.Retain]
+// can delete what is there, also where too little is written to fill a segment.
+func (l *Log) Roll(ctx context.Context, before time.Time) error {
+	l.mu.Lock()
+	base, end := l.segments[len(l.segments)-1].base, l.end
+	l.mu.Unlock()
+	if base == end {
+		return nil
+	}
+	records, _, err := l.Read(ctx, base, stream.Limit{Records: 1}, 0)
+	if err != nil && !errors.Is(err, stream.ErrDamaged) {
+		return err
+	}
+	if len(records) > 0 && !records[0].Time.Before(before) {
+		return nil
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	if l.rolling != nil {
+		l.mu.Unlock()
+		return nil // another one waits for it
+	}
+	rolled := make(chan error, 1)
+	l.rolling = rolled
+	l.mu.Unlock()
+	l.nudge()
+	return <-rolled
+}
+
+// Retain deletes whole segments from the beginning of the log: those whose newest record is of before a
+// time, and, if most is above 0, as many as there are more bytes than that. It keeps the offsets from
+// upTo on, and the last segment. It returns the log's beginning. It works on a full disk too.
 func (l *Log) Retain(before time.Time, most, upTo int64) (first int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,38 +287,87 @@ func (l *Log) Retain(before time.Time, most, upTo int64) (first int64, err error
 	n := 0
 	for ; n+1 < len(l.segments) && l.segments[n+1].base <= upTo; n++ {
 		s := l.segments[n]
-		f, err := l.folder.open(segmentName(s.base))
+		newest, err := l.newest(s, l.segments[n+1].base)
 		if err != nil {
 			return l.first, fmt.Errorf("retain: %w", err)
 		}
-		changed, err := f.Changed()
-		if err := errors.Join(err, f.Close()); err != nil {
-			return l.first, fmt.Errorf("retain: %w", err)
-		}
-		if !changed.Before(before) && (most <= 0 || bytes <= most) {
+		if !newest.Before(before) && (most <= 0 || bytes <= most) {
 			break
 		}
 		bytes -= s.size
 	}
-	if n == 0 || l.closed {
+	if n == 0 && !l.unsaid || l.closed {
 		return l.first, nil
 	}
-	was := l.first
-	l.first = l.segments[n].base
-	if err := l.writeManifest(); err != nil { // before the files: what is missing was deleted
-		l.first = was
-		return l.first, fmt.Errorf("retain: %w", err)
-	}
-	l.forgetTorn(before)
-	gone := l.segments[:n]
-	l.segments = slices.Clone(l.segments[n:])
-	for _, s := range gone {
-		err = errors.Join(err, l.folder.remove(segmentName(s.base)))
-	}
-	if err := errors.Join(err, l.folder.sync()); err != nil {
+	if err := l.deleteFirst(n, before); err != nil {
 		return l.first, fmt.Errorf("retain: %w", err)
 	}
 	return l.first, nil
+}
+
+// deleteFirst deletes the first n segments. The caller holds mu.
+//
+// The file "log" comes before the segments: what is missing was deleted. On a full disk it cannot be written.
+// Then segments go first, until there is room for it. If the program dies before that, their offsets are
+// named as damaged until retention deletes a further segment.
+func (l *Log) deleteFirst(n int, before time.Time) error {
+	first, gone := l.first, l.segments[:n]
+	l.first = l.segments[n].base
+	err := l.writeManifest()
+	for full(err) && len(gone) > 0 {
+		if removed := l.folder.remove(segmentName(gone[0].base)); removed != nil {
+			err = errors.Join(err, removed)
+			break
+		}
+		gone, l.unsaid = gone[1:], true
+		if err = l.folder.sync(); err == nil {
+			err = l.writeManifest()
+		}
+	}
+	l.segments = slices.Clone(l.segments[n-len(gone):])
+	if err != nil {
+		if l.first = first; l.unsaid {
+			l.first = l.segments[0].base
+		}
+		return err
+	}
+	l.unsaid = false
+	l.segments = l.segments[len(gone):]
+	l.forgetTorn(before)
+	for _, s := range gone {
+		err = errors.Join(err, l.folder.remove(segmentName(s.base)))
+	}
+	return errors.Join(err, l.folder.sync())
+}
+
+// newest returns when the newest record of a closed segment was written: the time that its last record
+// carries, or the file's time, whichever is earlier. A file is younger than its records where it was copied
+// or converted, and a record may say a time that is yet to come. It reads the end of the file.
+func (l *Log) newest(s segment, next int64) (at time.Time, err error) {
+	f, err := l.folder.open(segmentName(s.base))
+	if err != nil {
+		return at, err
+	}
+	defer f.Close()
+	if at, err = f.Changed(); err != nil {
+		return at, err
+	}
+	for size := min(s.size, 64<<10); ; size = min(s.size, 8*size) { // one frame may be longer
+		b := make([]byte, size)
+		n, _, err := readAt(f, b, s.size-size)
+		if err != nil {
+			return at, err
+		}
+		if last, ok := l.seed.last(b[:n], s.base-1, next-1); ok {
+			if r, err := last.record(); err == nil && r.Time.Before(at) {
+				at = r.Time
+			}
+			return at, nil
+		}
+		if size == s.size { // all is damaged
+			return at, nil
+		}
+	}
 }
 
 // forgetTorn deletes what was moved aside before a time: it may be mail.

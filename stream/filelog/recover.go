@@ -53,6 +53,7 @@ func (l *Log) load() error {
 				return err
 			}
 		}
+		l.first = l.opt.First
 		if len(bases) > 0 {
 			l.first = bases[0]
 			l.opt.Log.Warn("the log's file was not there or is damaged: it is made again", "file", manifestName, "first_offset", l.first)
@@ -205,7 +206,7 @@ func (l *Log) recoverFrames(f file, name string, s *segment, b []byte, floor int
 			}
 			break
 		}
-		l.opt.Log.Error("the log is damaged", "error", &DamagedError{File: name, At: at, From: l.end, To: to})
+		l.opt.Log.Error("damage was found when the log was opened", "error", &DamagedError{File: name, At: at, From: l.end, To: to})
 		at, l.end, l.marked = next, to, false
 	}
 	l.end = max(l.end, floor)

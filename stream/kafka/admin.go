@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+
+	"hamlet/stream"
 )
 
 // Ping requests the cluster's metadata once. Its error names the address and the
@@ -103,6 +106,33 @@ func Partitions(ctx context.Context, cfg Config, topic string) (n int, err error
 	})
 	return n, err
 }
+
+// Open implements [stream.Logs]: see [NewLog].
+func (cfg Config) Open(topic string) (stream.Topic, error) { return NewLog(cfg, topic) }
+
+// Ping implements [stream.Logs].
+func (cfg Config) Ping(ctx context.Context) error { return Ping(ctx, cfg) }
+
+// Partitions implements [stream.Logs].
+func (cfg Config) Partitions(ctx context.Context, topic string) (int, error) {
+	return Partitions(ctx, cfg, topic)
+}
+
+// Ensure implements [stream.Logs]: see [EnsureTopic].
+func (cfg Config) Ensure(ctx context.Context, topic string, replication int, retention time.Duration) error {
+	return EnsureTopic(ctx, cfg, topic, replication, retention)
+}
+
+// Retention implements [stream.Logs]: see [Retention].
+func (cfg Config) Retention(ctx context.Context, topic string) (d time.Duration, bounded bool, err error) {
+	return Retention(ctx, cfg, topic)
+}
+
+// Logger implements [stream.Logs].
+func (cfg Config) Logger() *slog.Logger { return cfg.Log }
+
+// Patience implements [stream.Logs].
+func (cfg Config) Patience() time.Duration { return cfg.MaxOutage }
 
 // listOffsets asks the leader of a partition once for the first offset in its log, and the log's
 // end, the offset of the next record.

@@ -11,8 +11,8 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
+	"hamlet/stream/servertest/topics"
 )
 
 func TestEnsureTopicLeavesAnExistingOne(t *testing.T) {

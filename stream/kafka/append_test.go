@@ -16,9 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"hamlet/stream"
-	"hamlet/stream/embedded"
-	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
+	"hamlet/stream/servertest"
+	"hamlet/stream/servertest/loopback"
 )
 
 func TestTooLarge(t *testing.T) {
@@ -190,7 +190,7 @@ func TestCloseEndsTheRequestInFlight(t *testing.T) {
 
 func TestAppendWithoutBroker(t *testing.T) {
 	t.Parallel()
-	k, err := embedded.StartKafka(embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
+	k, err := servertest.StartKafka(servertest.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func (f lineFunc) Write(line []byte) (int, error) {
 }
 
 func TestCloseEndsAppend(t *testing.T) {
-	k, err := embedded.StartKafka(embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
+	k, err := servertest.StartKafka(servertest.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 func ExampleLog() {
-	broker, err := embedded.StartKafka(embedded.KafkaOptions{Topics: []string{"hamlet.events.default"}})
+	broker, err := servertest.StartKafka(servertest.KafkaOptions{Topics: []string{"hamlet.events.default"}})
 	if err != nil {
 		fmt.Println(err)
 		return

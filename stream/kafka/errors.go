@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 
@@ -126,7 +127,8 @@ func explain(cfg *Config, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		// A broker closes the connection when SASL or TLS is missing on our side.
 		return fmt.Errorf("kafka at %s: the broker closed the connection (%w); check TLS, a certificate of our own, SASL, user and password", cfg.addresses(), err)
-	case errors.Is(err, context.DeadlineExceeded):
+	// A broker without TLS may take a handshake for the size of a request, and wait for it.
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("kafka at %s: no answer in time (%w); check that a Kafka broker listens there, and whether with TLS", cfg.addresses(), err)
 	}
 	return fmt.Errorf("kafka at %s: %w; check the address and that the broker runs", cfg.addresses(), err)

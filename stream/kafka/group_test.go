@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"hamlet/stream"
-	"hamlet/stream/embedded"
-	"hamlet/stream/embedded/loopback"
-	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
+	"hamlet/stream/servertest"
+	"hamlet/stream/servertest/loopback"
+	"hamlet/stream/servertest/topics"
 )
 
 // The members of a group share the partitions of a topic, one has each at a time, and who gets one
@@ -151,7 +151,7 @@ func TestUnknownTopicEndsConsume(t *testing.T) {
 // Stopping is prompt even if the broker is gone and the group waits for it.
 func TestStopWithoutBroker(t *testing.T) {
 	t.Parallel()
-	broker, err := embedded.StartKafka(embedded.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
+	broker, err := servertest.StartKafka(servertest.KafkaOptions{Addr: loopback.Hold(t), Topics: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"hamlet/stream"
-	"hamlet/stream/embedded"
-	"hamlet/stream/embedded/leak"
 	"hamlet/stream/kafka"
+	"hamlet/stream/servertest"
+	"hamlet/stream/servertest/leak"
 )
 
 // The tests run on the embedded broker. With HAMLET_KAFKA=host:port, those that do not
@@ -48,7 +48,7 @@ func cluster(t testing.TB) kafka.Config {
 		cfg.SASL = mechanism
 	}
 	if cfg.Brokers[0] == "" {
-		k, err := embedded.StartKafka(embedded.KafkaOptions{})
+		k, err := servertest.StartKafka(servertest.KafkaOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"hamlet/stream"
-	"hamlet/stream/embedded/loopback"
-	"hamlet/stream/embedded/topics"
 	"hamlet/stream/kafka"
 	"hamlet/stream/logtest"
+	"hamlet/stream/servertest/loopback"
+	"hamlet/stream/servertest/topics"
 )
 
 // A topic keeps the laws of a log, on the broker for tests and on a real one.

@@ -123,8 +123,12 @@ func (o *outage) until(cfg *Config) string {
 }
 
 func (o *outage) error(cfg *Config, err error) error {
-	return fmt.Errorf("%w: nothing succeeded at %s for %v, since %s (last failure: %w); see to the brokers and start again, or wait longer with --kafka-outage",
-		ErrOutage, cfg.addresses(), cfg.MaxOutage, o.began.Format(time.RFC3339), err)
+	longer := ""
+	if cfg.OutageName != "" {
+		longer = ", or wait longer with " + cfg.OutageName
+	}
+	return fmt.Errorf("%w: nothing succeeded at %s for %v, since %s (last failure: %w); see to the brokers and start again%s",
+		ErrOutage, cfg.addresses(), cfg.MaxOutage, o.began.Format(time.RFC3339), err, longer)
 }
 
 // absentError says that a topic, or the partition that err names, does not exist.

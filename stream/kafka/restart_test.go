@@ -16,9 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"hamlet/stream"
-	"hamlet/stream/embedded"
-	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
+	"hamlet/stream/servertest"
+	"hamlet/stream/servertest/loopback"
 )
 
 // The broker restarts three times on its port while four append and a member of a group reads.
@@ -26,7 +26,7 @@ import (
 func TestBrokerRestarts(t *testing.T) {
 	dir := t.TempDir()
 	addr := loopback.Hold(t)
-	broker, err := embedded.StartKafka(embedded.KafkaOptions{Dir: dir, Addr: addr, Topics: []string{"t"}})
+	broker, err := servertest.StartKafka(servertest.KafkaOptions{Dir: dir, Addr: addr, Topics: []string{"t"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestBrokerRestarts(t *testing.T) {
 		if err := broker.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if broker, err = embedded.StartKafka(embedded.KafkaOptions{Dir: dir, Addr: addr}); err != nil {
+		if broker, err = servertest.StartKafka(servertest.KafkaOptions{Dir: dir, Addr: addr}); err != nil {
 			t.Fatal(err)
 		}
 		more()

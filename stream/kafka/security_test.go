@@ -19,8 +19,8 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/kafka"
+	"hamlet/stream/servertest/loopback"
 )
 
 // identity makes a certificate for 127.0.0.1: the server's side and the client's.
@@ -79,7 +79,7 @@ func TestPingSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	server, client := identity(t)
 	_, stranger := identity(t)
-	open := cluster(t) // closes a connection that begins with a handshake, as Kafka does
+	open := cluster(t)
 	_, withTLS := fakeCluster(t, kfake.TLS(server))
 	_, withSASL := fakeCluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "learner", "secret"))
 	nobody := loopback.Hold(t)

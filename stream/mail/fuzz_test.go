@@ -52,6 +52,39 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// The fields of a header are its bytes, one after the other, and so are the pieces of a message. What
+// Parse takes for the header begins with the same fields.
+func FuzzFields(f *testing.F) {
+	addSeeds(f)
+	f.Add([]byte("A: 1\r\n\tb\r\n c\n: no name\n d\nE \t: 2\n\r\r\nX: 3\r\n\r\nbody"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s := SplitHeader(raw)
+		if whole := slices.Concat(s.From, s.Header, s.Empty, s.Body); !bytes.Equal(whole, raw) {
+			t.Errorf("SplitHeader(%q) makes %q", raw, whole)
+		}
+		if len(s.Empty) > 0 != isEmptyLine(s.Empty) {
+			t.Errorf("SplitHeader(%q): %q is no empty line", raw, s.Empty)
+		}
+		var whole []byte
+		for field := range Fields(s.Header) {
+			whole = append(whole, field.Bytes...)
+			name := field.Name()
+			if (len(name) > 0) != (field.Colon > 0 && field.Colon <= maxName) || !bytes.HasPrefix(field.Bytes, name) ||
+				bytes.ContainsAny(name, ": \t\r\n") {
+				t.Errorf("%q has a field %q with the name %q", raw, field.Bytes, name)
+			}
+		}
+		if !bytes.Equal(whole, s.Header) {
+			t.Errorf("the fields of %q are %q", s.Header, whole)
+		}
+		var sc scanner
+		sc.scan(raw)
+		if own := sc.bytes(sc.entities[0].header); len(own) <= len(s.Header) && !bytes.HasPrefix(s.Header, own) {
+			t.Errorf("Parse takes %q for the header of %q, SplitHeader %q", own, raw, s.Header)
+		}
+	})
+}
+
 func FuzzReduce(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, raw []byte) { checkReduce(t, raw) })

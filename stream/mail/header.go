@@ -64,9 +64,6 @@ type structure struct {
 	overflow bool // the message has more than MaxFields
 }
 
-// maxName bounds a known field's name and the blanks after it.
-const maxName = 256
-
 // knownField returns the known field that f is, if f is the first of its name.
 func (s *scanner) knownField(seen *[knownFields]bool, f field) knownField {
 	if f.colon < 0 || f.colon-f.start > maxName {
@@ -87,12 +84,12 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 	var h structure
 	var seen [knownFields]bool
 	first := len(s.fields)
-	begun, recorded := false, false // a field has begun; it is the last of s.fields
+	begun := false // a field has
 	p, body := pos, len(s.raw)
 	for p < len(s.raw) {
-		end := lineEnd(s.raw, p)
-		line := s.raw[p:end]
-		if isEmptyLine(line) {
+		cut := firstField(s.raw[p:])
+		end := p + len(cut.Bytes)
+		if isEmptyLine(cut.Bytes) {
 			body = end
 			break
 		}
@@ -100,27 +97,18 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 			body = p
 			break
 		}
-		if begun && (line[0] == ' ' || line[0] == '\t') { // folded
-			if recorded {
-				s.fields[len(s.fields)-1].end = end
-			}
-			p = end
-			continue
-		}
-		colon := fieldColon(line)
-		if colon < 0 && (!begun || !fieldFollows(s.raw, end)) {
+		if cut.Colon < 0 && (!begun || !fieldFollows(s.raw, end)) {
 			h.unended = begun
 			body = p
 			break
 		}
-		f := field{start: p, colon: p + colon, end: end}
-		if colon < 0 {
+		f := field{start: p, colon: p + cut.Colon, end: end}
+		if cut.Colon < 0 {
 			f.colon = -1
 			s.fail("header line that is not a field")
 		}
 		f.known = s.knownField(&seen, f)
-		recorded = f.known != otherField || len(s.fields) < MaxFields
-		if recorded {
+		if f.known != otherField || len(s.fields) < MaxFields {
 			s.fields = append(s.fields, f)
 		} else {
 			h.overflow = true
@@ -150,26 +138,6 @@ func (s *scanner) atBoundary(p int) bool {
 	}
 	_, _, ok := s.matchBoundary(p)
 	return ok
-}
-
-// fieldColon returns the position of the colon after a field's name (RFC 5322, section
-// 2.2), or −1. It accepts the obsolete blanks before it.
-func fieldColon(line []byte) int {
-	for i, c := range line {
-		switch {
-		case c == ':' && i > 0:
-			return i
-		case c == ' ' || c == '\t':
-			rest := bytes.TrimLeft(line[i:], " \t")
-			if i == 0 || len(rest) == 0 || rest[0] != ':' {
-				return -1
-			}
-			return len(line) - len(rest)
-		case c == ':' || c < '!' || c > '~':
-			return -1
-		}
-	}
-	return -1
 }
 
 func (s *scanner) name(f field) []byte {
@@ -366,23 +334,6 @@ func (s *scanner) readHead(m *Message) {
 		head = append(head, '\n')
 	}
 	m.Head = clip(head, MaxHead)
-}
-
-// appendUnfolded appends the lines of v, trimmed, with one space between them.
-func appendUnfolded(dst, v []byte) []byte {
-	n := len(dst)
-	for len(v) > 0 {
-		var line []byte
-		line, v, _ = bytes.Cut(v, []byte("\n"))
-		if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
-			continue
-		}
-		if len(dst) > n {
-			dst = append(dst, ' ')
-		}
-		dst = append(dst, line...)
-	}
-	return dst
 }
 
 // equalFold compares b with an ASCII string. As the lengths must be equal, only ASCII

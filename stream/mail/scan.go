@@ -81,7 +81,8 @@ func (s *scanner) scan(raw []byte) {
 		raw: raw, entities: s.entities[:0], fields: s.fields[:0],
 		open: s.open[:0], gaps: s.gaps[:0], scratch: s.scratch,
 	}
-	pos := s.scanFrom()
+	pos := len(FromLine(raw))
+	s.from.end = pos
 	depth, digest := 0, false
 	for {
 		k := s.begin(pos, depth, digest)
@@ -105,14 +106,6 @@ func (s *scanner) scan(raw []byte) {
 		top.parts++
 		depth, digest = s.entities[top.entity].depth+1, top.digest
 	}
-}
-
-// scanFrom sets s.from to the mbox "From " line, or its quoted form.
-func (s *scanner) scanFrom() int {
-	if bytes.HasPrefix(bytes.TrimPrefix(s.raw, []byte(">")), fromPrefix) {
-		s.from.end = lineEnd(s.raw, 0)
-	}
-	return s.from.end
 }
 
 // begin reads the header at pos and appends its entity.

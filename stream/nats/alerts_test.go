@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"hamlet/stream"
-	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
+	"hamlet/stream/servertest/loopback"
 )
 
 // startJetStream runs a server with JetStream on the given port (−1: a free one)
@@ -372,11 +372,11 @@ func TestAlertsThatCannotBePublished(t *testing.T) {
 	if _, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 6}); err == nil {
 		t.Error("six replicas were taken")
 	}
-	three, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 3})
+	three, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 3, Names: nats.Names{Replicas: "--replicas"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := three.Prepare(patience(t)); !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "--alert-replicas 1") {
+	if err := three.Prepare(patience(t)); !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "ask for one (--replicas 1)") {
 		t.Errorf("three replicas on one server: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 // By the rights of deploy/nats/hamlet.conf the console writes and reads the audit, reads the
@@ -47,7 +48,7 @@ func TestRightsOfTheConsole(t *testing.T) {
 	}
 	scorerConn := as("scorer")
 	serve(t, scorerConn, scorer{}, nats.ServiceConfig{})
-	if _, err := client(t, console, "").Score(ctx, []byte("hello"), nats.TypeText, true); err != nil {
+	if _, err := client(t, console, "").Ask(ctx, questions.Question{Body: []byte("hello"), ContentType: questions.Text, Explain: true}); err != nil {
 		t.Errorf("the console asks why: %v", err)
 	}
 	if _, err := client(t, console, "").Info(ctx); err != nil {

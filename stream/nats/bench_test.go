@@ -9,6 +9,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 // The benchmarks ask one request after the other and report the median and the
@@ -30,7 +31,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	b.ResetTimer()
 	for b.Loop() {
 		start := time.Now()
-		if _, err := c.Score(ctx, benchmarkMail, nats.TypeMail, false); err != nil {
+		if _, err := c.Ask(ctx, questions.Question{Body: benchmarkMail, ContentType: questions.Mail}); err != nil {
 			b.Fatal(err)
 		}
 		scored := time.Now()
@@ -53,7 +54,7 @@ func BenchmarkScore(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		start := time.Now()
-		if _, err := c.Score(ctx, benchmarkMail, nats.TypeMail, false); err != nil {
+		if _, err := c.Ask(ctx, questions.Question{Body: benchmarkMail, ContentType: questions.Mail}); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(start))

@@ -14,11 +14,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"hamlet/stream"
+	"hamlet/stream/questions"
 )
-
-// ErrNoScorer says that no scorer of the model listens on the server: start one, or name
-// a model that is served.
-var ErrNoScorer = errors.New("no scorer answers")
 
 // ErrNoServer says that the connection has no server at present. It connects by itself
 // when there is one.
@@ -30,35 +27,35 @@ const defaultTimeout = 10 * time.Second
 
 // A Client sends requests to the scorers of one model. It may be used concurrently.
 type Client struct {
-	conn    *natsgo.Conn
-	model   string
-	from    origin
-	refusal *Error // of every request, because from is wrong; nil if it is right
+	conn  *natsgo.Conn
+	model string
 }
 
 // NewClient returns a client for model (empty: the default one) on conn, which the
 // caller closes.
 func NewClient(conn *natsgo.Conn, model string) (*Client, error) {
 	model = cmp.Or(model, DefaultModel)
-	if !modelName.MatchString(model) {
-		return nil, fmt.Errorf("model name %q: only a-z, 0-9 and - are allowed", clip(model))
+	if err := stream.CheckModelName(model); err != nil {
+		return nil, err
 	}
 	return &Client{conn: conn, model: model}, nil
 }
 
-// Score requests the verdict of body: a mail (TypeMail), a text (TypeText), or an event
-// or an array of them (TypeJSON). The verdicts have the array's order. With explain they
-// have reasons. The error is an [*Error] if the service refused, wraps [ErrNoScorer] if
-// no scorer listens and [ErrNoServer] while there is no server, or is that of the
-// connection or of ctx.
-func (c *Client) Score(ctx context.Context, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
-	endpoint := Score
-	if explain {
-		endpoint = Explain
+// Ask implements [questions.Asker]. The error wraps [questions.ErrNoAnswerer] if no scorer listens
+// and [ErrNoServer] while there is no server, or is that of the connection or of ctx.
+func (c *Client) Ask(ctx context.Context, q questions.Question) ([]stream.Verdict, error) {
+	endpoint := questions.Score
+	if q.Explain {
+		endpoint = questions.Explain
+	}
+	from, refusal := ofQuestion(&q)
+	if refusal != nil {
+		return nil, refusal
 	}
 	m := natsgo.NewMsg(Subject(endpoint, c.model))
-	m.Header.Set("Content-Type", contentType)
-	m.Data = body
+	m.Header.Set("Content-Type", q.ContentType)
+	from.set(m.Header)
+	m.Data = q.Body
 	data, err := c.ask(ctx, m)
 	if err != nil {
 		return nil, err
@@ -77,7 +74,7 @@ func (c *Client) Score(ctx context.Context, body []byte, contentType string, exp
 
 // Info asks which model is served. Of several scorers one answers.
 func (c *Client) Info(ctx context.Context) (stream.Info, error) {
-	m := natsgo.NewMsg(Subject(Info, c.model))
+	m := natsgo.NewMsg(Subject(questions.Info, c.model))
 	data, err := c.ask(ctx, m)
 	if err != nil {
 		return stream.Info{}, err
@@ -96,9 +93,6 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 		ctx, cancel = context.WithTimeout(ctx, defaultTimeout)
 		defer cancel()
 	}
-	if c.refusal != nil {
-		return nil, c.refusal
-	}
 	switch {
 	case c.conn.IsClosed():
 		return nil, fmt.Errorf("ask on %s: %w", m.Subject, natsgo.ErrConnectionClosed)
@@ -108,7 +102,6 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("ask on %s: %w", m.Subject, ErrNoServer)
 	}
-	c.from.set(m.Header)
 	if trace := stream.ContextTrace(ctx); trace != "" {
 		m.Header.Set(stream.HeaderTrace, string(trace))
 	}
@@ -117,9 +110,9 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 	case err == nil:
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return nil, fmt.Errorf("%w on %s at %s: start a scorer for the model %s there, or name another model or server",
-			ErrNoScorer, m.Subject, c.conn.ConnectedUrlRedacted(), c.model)
+			questions.ErrNoAnswerer, m.Subject, c.conn.ConnectedUrlRedacted(), c.model)
 	case errors.Is(err, natsgo.ErrMaxPayload):
-		return nil, &Error{Code: CodeTooLarge, Text: fmt.Sprintf("the request has %d bytes, the server carries %d: ask about fewer messages at once", len(m.Data), c.conn.MaxPayload())}
+		return nil, &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the request has %d bytes, the server carries %d: ask about fewer messages at once", len(m.Data), c.conn.MaxPayload())}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("ask on %s: no answer in time; the scorer is busy or has just stopped, ask again: %w", m.Subject, err)
 	default:
@@ -128,9 +121,9 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 	if text := answer.Header.Get(micro.ErrorHeader); text != "" {
 		code, err := strconv.Atoi(answer.Header.Get(micro.ErrorCodeHeader))
 		if err != nil {
-			code = CodeInternal
+			code = questions.Internal
 		}
-		return nil, &Error{Code: code, Text: text}
+		return nil, &questions.Refusal{Code: code, Text: text}
 	}
 	return answer.Data, nil
 }

@@ -40,9 +40,13 @@ type Config struct {
 	TLS   *tls.Config // nil: TLS only if the URL or the server asks for it
 	// Wait lets Connect return before there is a server, and connect when there is one
 	// that lets us in. Without it, no server is an error.
-	Wait    bool
-	Timeout time.Duration // of one attempt to connect; default 2 s
-	Log     *slog.Logger  // lost and regained connections, and once a minute why there is none; nil: silent
+	Wait bool
+	// InProcess opens connections to a server of this process, such as an embedded.NATS, by
+	// neither TCP nor a file. URL is then a name for errors and logs. Who connects is said
+	// as on any other connection, and TLS is possible.
+	InProcess natsgo.InProcessConnProvider
+	Timeout   time.Duration // of one attempt to connect; default 2 s
+	Log       *slog.Logger  // lost and regained connections, and once a minute why there is none; nil: silent
 }
 
 // Connect opens a connection that reconnects for ever, two to four times a second.
@@ -128,6 +132,9 @@ func connect(cfg Config, every time.Duration) (*natsgo.Conn, error) {
 	}
 	if cfg.TLS != nil {
 		options = append(options, natsgo.Secure(cfg.TLS))
+	}
+	if cfg.InProcess != nil {
+		options = append(options, natsgo.InProcessServer(cfg.InProcess))
 	}
 	conn, err := natsgo.Connect(cfg.URL, options...)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 
-	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
+	"hamlet/stream/servertest/loopback"
 )
 
 func TestConnectNamesTheAddressThatDoesNotAnswer(t *testing.T) {
@@ -121,24 +122,24 @@ func TestServiceOutlivesTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := nats.NewService(conn, scorer{}, nats.ServiceConfig{})
+	service, err := nats.NewService(conn, nats.ServiceConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- service.Run(ctx) }()
+	go func() { ended <- service.Serve(ctx, scorer{}, nil) }()
 
 	first := start()
 	<-service.Ready()
-	if _, err := client(t, conn, "").Score(patience(t), []byte("x"), nats.TypeText, false); err != nil {
+	if _, err := client(t, conn, "").Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text}); err != nil {
 		t.Errorf("after a late start of the server: %v", err)
 	}
 	back := conn.StatusChanged(natsgo.CONNECTED)
 	stop(first)
 	second := start()
 	<-back
-	if _, err := client(t, conn, "").Score(patience(t), []byte("x"), nats.TypeText, false); err != nil {
+	if _, err := client(t, conn, "").Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text}); err != nil {
 		t.Errorf("after a restart of the server: %v", err)
 	}
 	conn.RemoveStatusListener(back)

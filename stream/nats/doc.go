@@ -6,7 +6,7 @@
 //	conn, err := nats.Connect(nats.Config{URL: "nats://127.0.0.1:4222"})
 //	…
 //	client, err := nats.NewClient(conn, "default")
-//	verdicts, err := client.Score(ctx, mail, nats.TypeMail, false)
+//	verdicts, err := client.Ask(ctx, questions.Question{Body: mail, ContentType: questions.Mail})
 //
 // # Scoring
 //
@@ -31,8 +31,8 @@
 //	traceparent     W3C Trace Context: log lines about the request name the trace. It is
 //	                passed over if it is malformed.
 //
-// [Client.For] and [Client.Words] return a client that sends them. NATS does not check
-// them: whoever may ask may ask for every tenant.
+// [Client.Ask] sends what a questions.Question says. NATS does not check them: whoever may ask
+// may ask for every tenant.
 //
 // The subjects are hamlet.score, hamlet.explain and hamlet.info. hamlet.info takes
 // nothing and answers a stream.Info. Models other than the default append a dot and

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -55,6 +53,7 @@ type JournalConfig struct {
 	Log   *slog.Logger  // nil: silent
 
 	Replicas int // of the stream, if it is to be created; default 1
+	Names    Names
 
 	// Labels writes labels, not decisions. It leaves the stream as it is, for that is the
 	// scorers'. Where there is none, Append fails.
@@ -66,12 +65,8 @@ type JournalConfig struct {
 // It keeps Age and Bytes at most, and its oldest lines go first. [ReadJournal] reads both kinds
 // of lines, [FollowJournal] as they come. A Journal is for one goroutine.
 type Journal struct {
-	conn  *natsgo.Conn
-	js    jetstream.JetStream
-	cfg   JournalConfig
-	known bool // the stream was right, and no publication has failed since
-
-	refused error // the connection's last error, when it was why an attempt failed
+	*store
+	subject string // of its lines
 }
 
 // NewJournal returns a journal on conn, which the caller closes. It asks the server for
@@ -81,19 +76,42 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 	cfg.Age, cfg.Bytes = cmp.Or(cfg.Age, JournalAge), cmp.Or(cfg.Bytes, JournalBytes)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
+	if err := stream.CheckModelName(cfg.Model); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
 	switch {
-	case cfg.Replicas < 0 || cfg.Replicas > 5:
+	case cfg.Replicas < 0 || cfg.Replicas > MostReplicas:
 		return nil, fmt.Errorf("journal: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
-	case !modelName.MatchString(cfg.Model):
-		return nil, fmt.Errorf("journal: model name %q: only a-z, 0-9 and - are allowed", clip(cfg.Model))
 	case cfg.Age < time.Second || cfg.Bytes < 1<<20:
 		return nil, fmt.Errorf("journal: an age of %v and %d bytes; at least a second and 1 MiB are wanted", cfg.Age, cfg.Bytes)
 	}
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+	subject := JournalSubject(cfg.Model)
+	if cfg.Labels {
+		subject = JournalLabelSubject(cfg.Model)
 	}
-	return &Journal{conn: conn, js: js, cfg: cfg}, nil
+	s, err := (&store{
+		what: "journal", prefix: journalPrefix, theirs: cfg.Labels, none: ErrNoJournal, tooLarge: ErrJournalTooLarge,
+		want: jetstream.StreamConfig{
+			Name: JournalStream, Description: "what hamlet's scorers decided",
+			Subjects: []string{journalSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
+			Storage: jetstream.FileStorage, Replicas: cfg.Replicas, MaxAge: cfg.Age, MaxBytes: cfg.Bytes,
+			Duplicates: duplicates(cfg.Age),
+		},
+		amend: func(a *amendment) error {
+			a.takes(journalSubjects, journalSubjects)
+			a.discards(jetstream.DiscardOld)
+			a.keeps(cfg.Age, cfg.Bytes)
+			a.acknowledges()
+			return nil
+		},
+		tell:  tellBounds(cfg.Log, "journal", "stream", slog.String("stream", JournalStream)),
+		Names: cfg.Names, limits: raiseLimit, rights: "let it publish to $JS.API.STREAM.*." + JournalStream + " and " +
+			journalSubjects + ", and subscribe to its own inbox (deploy/nats/hamlet.conf)",
+	}).open(conn)
+	if err != nil {
+		return nil, err
+	}
+	return &Journal{s, subject}, nil
 }
 
 // Append writes entries as one message, a line each, and returns when the server has
@@ -102,121 +120,12 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 // error may write the entries twice, if the server had stored them and could not say so.
 // Errors that trying again will not cure wrap [ErrNoJournal] or [ErrJournalTooLarge].
 func (j *Journal) Append(ctx context.Context, id string, entries []stream.JournalEntry) error {
-	m := natsgo.NewMsg(JournalSubject(j.cfg.Model))
-	if j.cfg.Labels {
-		m.Subject = JournalLabelSubject(j.cfg.Model)
-	}
+	m := natsgo.NewMsg(j.subject)
 	for i := range entries {
 		var err error
 		if m.Data, err = entries[i].AppendJSON(m.Data); err != nil {
 			return fmt.Errorf("%w: %w", ErrJournalTooLarge, err)
 		}
 	}
-	if !j.conn.IsConnected() {
-		j.known = false
-		return fmt.Errorf("journal: %w", ErrNoServer)
-	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	before := j.conn.LastError()
-	err := j.ensure(ctx)
-	if err == nil {
-		_, err = j.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(JournalStream), jetstream.WithRetryAttempts(0))
-	}
-	if err == nil {
-		return nil
-	}
-	j.known = false // the stream may have been deleted
-	return j.explain(err, before)
-}
-
-// explain says what to do about err. before is the connection's last error before the attempt.
-func (j *Journal) explain(err, before error) error {
-	var api *jetstream.APIError
-	switch {
-	case errors.Is(err, natsgo.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
-		return fmt.Errorf("%w: %w", ErrJournalTooLarge, err)
-	case errors.Is(err, natsgo.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return fmt.Errorf("%w: the server has no JetStream for this account: %w; switch it on (nats-server -js), or go without (--no-journal)", ErrNoJournal, err)
-	case errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{jsSubjectsOverlap, jsNotThatStream}, api.ErrorCode):
-		return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)", ErrNoJournal, JournalStream, journalSubjects, err)
-	case errors.As(err, &api) && api.ErrorCode == jsNoReplicasHere:
-		return fmt.Errorf("%w: a server that is alone cannot keep %d replicas of the stream %s: %w; ask for one (--journal-replicas 1), or name a cluster",
-			ErrNoJournal, j.cfg.Replicas, JournalStream, err)
-	case errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{jsInvalidConfig, jsMaxBytesRequired, jsTooManyStreams, jsBytesOverLimit, jsUpdateFailed}, api.ErrorCode):
-		return fmt.Errorf("%w: the server refuses the stream %s: %w; lower --journal-size, or raise the server's limit", ErrNoJournal, JournalStream, err)
-	}
-	// A request without the right to it gets no answer. The server reports it as the
-	// connection's last error.
-	// It reports a refused subscription for answers once, and later attempts fail by it too.
-	last := j.conn.LastError()
-	if errors.Is(err, context.DeadlineExceeded) && (writingDenied(last, before) || last != nil && last == j.refused) {
-		j.refused = last
-		return fmt.Errorf("%w: the user has not the rights: %w; let it publish to $JS.API.STREAM.*.%s and %s, and subscribe to its own inbox (deploy/nats/hamlet.conf)",
-			ErrNoJournal, last, JournalStream, journalSubjects)
-	}
-	return fmt.Errorf("journal: %w", err)
-}
-
-// writingDenied reports whether last, a connection's last error, is a refusal to write the
-// journal that is newer than before. A connection keeps its last error until it reconnects.
-func writingDenied(last, before error) bool {
-	_, subject := violation(last)
-	return last != before && strings.HasPrefix(subject, journalPrefix) || readingDenied(JournalStream, last, before)
-}
-
-// ensure makes the stream, or gives an existing one the journal's bounds, unless known.
-func (j *Journal) ensure(ctx context.Context) error {
-	if j.known || j.cfg.Labels {
-		return nil
-	}
-	s, err := j.js.Stream(ctx, JournalStream)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		_, err = j.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: JournalStream, Description: "what hamlet's scorers decided",
-			Subjects: []string{journalSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-			Storage: jetstream.FileStorage, Replicas: j.cfg.Replicas, MaxAge: j.cfg.Age, MaxBytes: j.cfg.Bytes,
-			Duplicates: min(2*time.Minute, j.cfg.Age),
-		})
-		if err == nil {
-			j.cfg.Log.Info("journal: created the stream", "stream", JournalStream, "kept", j.cfg.Age, "bytes", j.cfg.Bytes)
-		}
-	case err == nil:
-		cfg := s.CachedInfo().Config
-		if changes := j.amend(&cfg); len(changes) > 0 {
-			if _, err = j.js.UpdateStream(ctx, cfg); err == nil {
-				j.cfg.Log.Info("journal: changed the stream", "stream", JournalStream, "changed", changes, "kept", j.cfg.Age, "bytes", j.cfg.Bytes)
-			}
-		}
-	}
-	j.known = err == nil
-	return err
-}
-
-// amend changes in cfg what the journal promises otherwise, and returns the names of the
-// changes.
-func (j *Journal) amend(cfg *jetstream.StreamConfig) (changes []string) {
-	if !slices.ContainsFunc(cfg.Subjects, func(s string) bool { return covers(s, journalSubjects) }) {
-		cfg.Subjects = slices.DeleteFunc(cfg.Subjects, func(s string) bool { return covers(journalSubjects, s) })
-		cfg.Subjects = append(cfg.Subjects, journalSubjects)
-		changes = append(changes, "subjects")
-	}
-	if cfg.Discard != jetstream.DiscardOld {
-		cfg.Discard, cfg.DiscardNewPerSubject = jetstream.DiscardOld, false
-		changes = append(changes, "what goes when it is full")
-	}
-	if cfg.MaxAge != j.cfg.Age {
-		cfg.MaxAge, cfg.Duplicates = j.cfg.Age, min(2*time.Minute, j.cfg.Age)
-		changes = append(changes, "age")
-	}
-	if cfg.MaxBytes != j.cfg.Bytes {
-		cfg.MaxBytes = j.cfg.Bytes
-		changes = append(changes, "bytes")
-	}
-	if cfg.NoAck {
-		cfg.NoAck = false
-		changes = append(changes, "acknowledgements")
-	}
-	return changes
+	return j.attempt(ctx, func(ctx context.Context) error { return j.publish(ctx, m, jetstream.WithMsgID(id)) })
 }

@@ -115,15 +115,7 @@ func follow(ctx context.Context, js jetstream.JetStream, model string, since tim
 	if s.CachedInfo().State.LastSeq < *last {
 		*last = 0 // another stream of this name
 	}
-	// With more attempts the library tries for ever while the server is away, whatever ctx says.
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: journalSubjectsOf(model), MaxResetAttempts: 1}
-	switch {
-	case *last > 0:
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, *last+1
-	case !since.IsZero():
-		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
-	}
-	consumer, err := js.OrderedConsumer(ask, JournalStream, cfg)
+	consumer, err := js.OrderedConsumer(ask, JournalStream, inOrder(journalSubjectsOf(model), *last, since))
 	if err != nil {
 		return err
 	}

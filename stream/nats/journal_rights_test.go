@@ -12,6 +12,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 // lacking returns learners that lack a right to the journal.
@@ -55,7 +56,7 @@ func TestRightsInTheJournal(t *testing.T) {
 	scorerConn := as("scorer")
 	_, stop := serve(t, scorerConn, scorer{}, nats.ServiceConfig{})
 	c := client(t, as("client"), "")
-	if _, err := c.Score(patience(t), []byte("hello"), nats.TypeText, false); err != nil {
+	if _, err := c.Ask(patience(t), questions.Question{Body: []byte("hello"), ContentType: questions.Text}); err != nil {
 		t.Errorf("the client asks: %v", err)
 	}
 	if err := journal(t, scorerConn, nats.JournalConfig{}).Append(patience(t), "1", []stream.JournalEntry{entry("a")}); err != nil {

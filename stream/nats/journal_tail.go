@@ -142,15 +142,8 @@ func (t *JournalTail) open(ctx context.Context, js jetstream.JetStream) (jetstre
 	if at.LastSeq < t.last {
 		t.last = 0 // another stream of this name
 	}
-	// With more attempts the library tries for ever while the server is away, whatever ctx says.
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: journalSubjectsOf(t.Model), MaxResetAttempts: 1}
-	if t.last > 0 {
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, t.last+1
-	} else {
-		since := time.Now().Add(-t.Since)
-		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
-	}
-	consumer, err := js.OrderedConsumer(ctx, JournalStream, cfg)
+	subjects := journalSubjectsOf(t.Model)
+	consumer, err := js.OrderedConsumer(ctx, JournalStream, inOrder(subjects, t.last, time.Now().Add(-t.Since)))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -162,8 +155,8 @@ func (t *JournalTail) open(ctx context.Context, js jetstream.JetStream) (jetstre
 	waiting := consumer.CachedInfo().NumPending
 	cut := waiting > most || t.last > 0 && t.last+1 < at.FirstSeq
 	if waiting > most {
-		cfg.DeliverPolicy, cfg.OptStartSeq, cfg.OptStartTime = jetstream.DeliverByStartSequencePolicy, at.LastSeq-most+1, nil
-		if consumer, err = js.OrderedConsumer(ctx, JournalStream, cfg); err != nil {
+		consumer, err = js.OrderedConsumer(ctx, JournalStream, inOrder(subjects, at.LastSeq-most, time.Time{}))
+		if err != nil {
 			return nil, 0, err
 		}
 	}

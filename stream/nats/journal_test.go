@@ -146,13 +146,13 @@ func TestJournalIsBounded(t *testing.T) {
 
 // Without JetStream, or the right to it, the error says what to do.
 func TestJournalSaysWhatIsMissing(t *testing.T) {
-	err := journal(t, connect(t, startServer(t)), nats.JournalConfig{}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
-	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), "--no-journal") {
+	err := journal(t, connect(t, startServer(t)), nats.JournalConfig{Names: nats.Names{Without: "go without (--without)"}}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
+	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), ", or go without (--without)") {
 		t.Errorf("without JetStream: %v", err)
 	}
 	alone := connect(t, startJetStream(t, t.TempDir(), server.RANDOM_PORT, nil))
-	err = journal(t, alone, nats.JournalConfig{Replicas: 3}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
-	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), "--journal-replicas 1") {
+	err = journal(t, alone, nats.JournalConfig{Replicas: 3, Names: nats.Names{Replicas: "--replicas"}}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
+	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), "ask for one (--replicas 1)") {
 		t.Errorf("three replicas on one server: %v", err)
 	}
 }

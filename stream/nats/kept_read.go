@@ -13,6 +13,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"hamlet/stream"
 	"hamlet/stream/mail"
 )
 
@@ -32,8 +33,8 @@ type KeptReader struct {
 // default. It asks the server for nothing.
 func NewKeptReader(conn *natsgo.Conn, model string) (*KeptReader, error) {
 	model = cmp.Or(model, DefaultModel)
-	if !modelName.MatchString(model) {
-		return nil, fmt.Errorf("kept mail: model name %q: only a-z, 0-9 and - are allowed", clip(model))
+	if err := stream.CheckModelName(model); err != nil {
+		return nil, fmt.Errorf("kept mail: %w", err)
 	}
 	js, err := jetstream.New(conn)
 	if err != nil {
@@ -57,7 +58,7 @@ var identityForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 func (r *KeptReader) Get(ctx context.Context, identity string) (KeptMail, error) {
 	m := KeptMail{Identity: identity}
 	if !identityForm.MatchString(identity) {
-		return m, fmt.Errorf("kept mail: %q is no identity of a mail: %w", clip(identity), ErrNotKept)
+		return m, fmt.Errorf("kept mail: %q is no identity of a mail: %w", stream.Clip(identity, 64), ErrNotKept)
 	}
 	if !r.conn.IsConnected() {
 		return m, fmt.Errorf("kept mail: %w", ErrNoServer)
@@ -73,7 +74,7 @@ func (r *KeptReader) Get(ctx context.Context, identity string) (KeptMail, error)
 		return m, fmt.Errorf("mail %s: %w", identity, ErrNotKept)
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return m, fmt.Errorf("mail %s: the server has no JetStream for this user: %w", identity, ErrNotKept)
-	case errors.Is(err, context.DeadlineExceeded) && last != before && keptDenied(last):
+	case errors.Is(err, context.DeadlineExceeded) && last != before && refuses(last, KeptStream, "$O."+KeptBucket+"."):
 		return m, fmt.Errorf("mail %s: the user may not read kept mail: %w; the user mailreader of deploy/nats/hamlet.conf may", identity, last)
 	}
 	return m, fmt.Errorf("mail %s: %w", identity, err)

@@ -359,7 +359,7 @@ func TestRightsToKeptMail(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := kept(t, as("scorer"), nats.KeptConfig{}).Put(ctx, m); !errors.Is(err, nats.ErrNoKept) || !strings.Contains(err.Error(), "--keep-mail-nats") {
+	if err := kept(t, as("scorer"), nats.KeptConfig{Names: nats.Names{Account: "--account"}}).Put(ctx, m); !errors.Is(err, nats.ErrNoKept) || !strings.Contains(err.Error(), "(--account)") {
 		t.Errorf("the scorer's other user stores: %v", err)
 	}
 }

@@ -14,11 +14,13 @@ import (
 	"hamlet/stream"
 	"hamlet/stream/alerttest"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
+	"hamlet/stream/questions/questionstest"
 )
 
 var models atomic.Int64
 
-// The publisher of alerts obeys the laws of all publishers: on a server in this process
+// The publisher of alerts obeys the laws of all notices: on a server in this process
 // and, if the environment variable HAMLET_NATS names one, on a real one, as the user of
 // HAMLET_NATS_USER and HAMLET_NATS_PASSWORD. There each law uses its own model, because
 // the stream has other alerts too.
@@ -48,7 +50,7 @@ func subject(t *testing.T, conn *natsgo.Conn) alerttest.Subject {
 	if err := publisher.Prepare(patience(t)); err != nil {
 		t.Fatal(err)
 	}
-	return alerttest.Subject{Publisher: publisher, Model: model, Published: func() []stream.Alert { return published(t, conn, model) }}
+	return alerttest.Subject{Notices: publisher, Model: model, Published: func() []stream.Alert { return published(t, conn, model) }}
 }
 
 // published returns the alerts of one model, in the stream's order.
@@ -82,4 +84,23 @@ func published(t *testing.T, conn *natsgo.Conn, model string) (alerts []stream.A
 		alerts = append(alerts, a)
 	}
 	return alerts
+}
+
+// The service and its client obey the laws of all ways of questions, each law under a model of
+// its own.
+func TestQuestionsLaws(t *testing.T) {
+	server := startServer(t)
+	questionstest.Run(t, func(t *testing.T) questionstest.Subject {
+		model := fmt.Sprintf("law-%d", models.Add(1))
+		return questionstest.Subject{
+			Serving: func(t *testing.T) questions.Questions {
+				s, err := nats.NewService(connect(t, server), nats.ServiceConfig{Model: model, Timeout: time.Minute, Concurrency: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			},
+			Asker: client(t, connect(t, server), model),
+		}
+	})
 }

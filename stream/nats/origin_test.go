@@ -13,6 +13,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 // asked is what a scorer was asked last.
@@ -27,44 +28,43 @@ type asked struct {
 // origins serves a scorer that records the origins of its requests.
 func origins(t *testing.T) (*asked, *natsgo.Conn) {
 	server, a := startServer(t), new(asked)
-	serve(t, connect(t, server), scorer{score: func(ctx context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
+	serveObserved(t, connect(t, server), scorer{score: func(ctx context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.tenants, a.door, a.words = nil, nats.Door(ctx), nats.Words(ctx)
+		a.tenants, a.door, a.words = nil, questions.Door(ctx), questions.Words(ctx)
 		for _, r := range requests {
 			a.tenants = append(a.tenants, r.Tenant)
 		}
 		return half(requests), nil
-	}}, nats.ServiceConfig{MaxBytes: 1000, Observe: func(o nats.Observation) {
+	}}, nats.ServiceConfig{MaxBytes: 1000}, func(o questions.Observation) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.observed = append(a.observed, o.Door)
-	}})
+	})
 	return a, connect(t, server)
 }
 
 func TestOriginOfRequests(t *testing.T) {
 	a, conn := origins(t)
-	plain := client(t, conn, "")
+	c := client(t, conn, "")
 	const batch = `[{"text": "x"}, {"text": "x", "tenant": "inner"}, {"text": "x", "tenant": "default"}, {"text": "x", "tenant": ""}]`
 	for _, tt := range []struct {
-		client                  *nats.Client
+		from                    questions.Question
 		contentType, body, door string
 		want                    []string
 	}{
-		{plain, nats.TypeMail, letter, "", []string{"default"}},
-		{plain, nats.TypeJSON, batch, "", []string{"default", "inner", "default", "default"}},
-		{plain.For("outer", "milter"), nats.TypeMail, letter, "milter", []string{"outer"}},
-		{plain.For("outer", ""), nats.TypeText, "x", "", []string{"outer"}},
-		{plain.For("", "http"), nats.TypeText, "x", "http", []string{"default"}},
-		{plain.For("grüße an ü@example.org", "a-1"), nats.TypeText, "x", "a-1", []string{"grüße an ü@example.org"}},
-		{plain.For("outer", "milter"), nats.TypeJSON, batch, "milter", []string{"outer", "inner", "default", "outer"}},
-		{plain.For("outer", "milter"), nats.TypeJSON, `{"text": "x"}`, "milter", []string{"outer"}},
-		{plain.For("outer", "milter"), nats.TypeJSON, `{"text": "x", "tenant": "default"}`, "milter", []string{"default"}},
-		{plain.For("outer", "milter").For("", ""), nats.TypeText, "x", "", []string{"default"}},
-		{plain.For("", "NO").For("outer", "yes"), nats.TypeText, "x", "yes", []string{"outer"}},
+		{questions.Question{}, questions.Mail, letter, "", []string{"default"}},
+		{questions.Question{}, questions.JSON, batch, "", []string{"default", "inner", "default", "default"}},
+		{questions.Question{Tenant: "outer", Door: "milter"}, questions.Mail, letter, "milter", []string{"outer"}},
+		{questions.Question{Tenant: "outer"}, questions.Text, "x", "", []string{"outer"}},
+		{questions.Question{Door: "http"}, questions.Text, "x", "http", []string{"default"}},
+		{questions.Question{Tenant: "grüße an ü@example.org", Door: "a-1"}, questions.Text, "x", "a-1", []string{"grüße an ü@example.org"}},
+		{questions.Question{Tenant: "outer", Door: "milter"}, questions.JSON, batch, "milter", []string{"outer", "inner", "default", "outer"}},
+		{questions.Question{Tenant: "outer", Door: "milter"}, questions.JSON, `{"text": "x"}`, "milter", []string{"outer"}},
+		{questions.Question{Tenant: "outer", Door: "milter"}, questions.JSON, `{"text": "x", "tenant": "default"}`, "milter", []string{"default"}},
 	} {
-		if _, err := tt.client.Score(patience(t), []byte(tt.body), tt.contentType, false); err != nil {
+		tt.from.Body, tt.from.ContentType = []byte(tt.body), tt.contentType
+		if _, err := c.Ask(patience(t), tt.from); err != nil {
 			t.Errorf("%s %s: %v", tt.contentType, tt.body, err)
 			continue
 		}
@@ -74,10 +74,10 @@ func TestOriginOfRequests(t *testing.T) {
 		}
 		a.mu.Unlock()
 	}
-	if _, err := plain.For("outer", "milter").Info(patience(t)); err != nil {
+	if _, err := c.Info(patience(t)); err != nil {
 		t.Errorf("info: %v", err)
 	}
-	_, err := plain.For("", "spamd").Score(patience(t), make([]byte, 1001), nats.TypeText, false)
+	_, err := c.Ask(patience(t), questions.Question{Body: make([]byte, 1001), ContentType: questions.Text, Door: "spamd"})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if door := a.observed[len(a.observed)-1]; err == nil || door != "spamd" {
@@ -88,14 +88,14 @@ func TestOriginOfRequests(t *testing.T) {
 // The service checks the headers of whoever asks, and the client what it is told.
 func TestOriginsThatAreRefused(t *testing.T) {
 	a, conn := origins(t)
-	plain := client(t, conn, "")
+	c := client(t, conn, "")
 	long := strings.Repeat("x", 257)
 	for _, tt := range []struct{ header, value string }{
 		{"Hamlet-Door", "Milter"}, {"Hamlet-Door", "a b"}, {"Hamlet-Door", "ü"}, {"Hamlet-Door", long[:17]}, {"hamlet-door", "A"},
 		{"Hamlet-Tenant", long}, {"Hamlet-Tenant", "a\xffb"}, {"HAMLET-TENANT", "a\u0085b"}, {"Hamlet-Words", "0"}, {"Hamlet-Words", "-3"}, {"Hamlet-Words", "many"}, {"Hamlet-Tenant", "a\x01b"},
 	} {
 		m := natsgo.NewMsg("hamlet.score")
-		m.Header.Set("Content-Type", nats.TypeText)
+		m.Header.Set("Content-Type", questions.Text)
 		m.Header.Set(tt.header, tt.value)
 		m.Data = []byte("x")
 		answer, err := conn.RequestMsgWithContext(patience(t), m)
@@ -106,15 +106,13 @@ func TestOriginsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %q is answered %s %q, want 400 and the header's name", tt.header, tt.value, code, text)
 		}
 	}
-	for _, c := range []*nats.Client{
-		plain.For("", "Milter"), plain.For("", long[:17]), plain.For(long, "a"), plain.For("a\nb", "a"), plain.For("\xff", ""), plain.For(" a", ""), plain.For("a ", ""),
+	for _, q := range []questions.Question{
+		{Door: "Milter"}, {Door: long[:17]}, {Tenant: long, Door: "a"}, {Tenant: "a\nb", Door: "a"}, {Tenant: "\xff"}, {Tenant: " a"}, {Tenant: "a "},
 	} {
-		var e *nats.Error
-		if _, err := c.Score(patience(t), []byte("x"), nats.TypeText, false); !errors.As(err, &e) || e.Code != nats.CodeBadRequest {
-			t.Errorf("score: %v, want an *Error of code 400", err)
-		}
-		if _, err := c.Info(patience(t)); !errors.As(err, &e) || e.Code != nats.CodeBadRequest {
-			t.Errorf("info: %v, want an *Error of code 400", err)
+		var e *questions.Refusal
+		q.Body, q.ContentType = []byte("x"), questions.Text
+		if _, err := c.Ask(patience(t), q); !errors.As(err, &e) || e.Code != questions.BadRequest {
+			t.Errorf("%+v: %v, want a refusal of code 400", q, err)
 		}
 	}
 	a.mu.Lock()
@@ -127,20 +125,21 @@ func TestOriginsThatAreRefused(t *testing.T) {
 // One message may have more words than usual, up to a bound; a batch may not.
 func TestWordsOfARequest(t *testing.T) {
 	a, conn := origins(t)
-	plain := client(t, conn, "")
+	c := client(t, conn, "")
 	for _, tt := range []struct {
-		client            *nats.Client
+		from              questions.Question
 		contentType, body string
 		want              int
 	}{
-		{plain, nats.TypeText, "x", stream.MaxWords},
-		{plain.For("outer", "console").Words(100), nats.TypeText, "x", 100},
-		{plain.Words(5), nats.TypeText, "x", 5},
-		{plain.Words(5000), nats.TypeText, "x", nats.MostWords},
-		{plain.Words(100), nats.TypeJSON, `[{"text": "x"}]`, 100},
-		{plain.Words(100), nats.TypeJSON, `[{"text": "x"}, {"text": "y"}]`, stream.MaxWords},
+		{questions.Question{}, questions.Text, "x", stream.MaxWords},
+		{questions.Question{Tenant: "outer", Door: "console", Words: 100}, questions.Text, "x", 100},
+		{questions.Question{Words: 5}, questions.Text, "x", 5},
+		{questions.Question{Words: 5000}, questions.Text, "x", questions.MostWords},
+		{questions.Question{Words: 100}, questions.JSON, `[{"text": "x"}]`, 100},
+		{questions.Question{Words: 100}, questions.JSON, `[{"text": "x"}, {"text": "y"}]`, stream.MaxWords},
 	} {
-		if _, err := tt.client.Score(patience(t), []byte(tt.body), tt.contentType, true); err != nil {
+		tt.from.Body, tt.from.ContentType, tt.from.Explain = []byte(tt.body), tt.contentType, true
+		if _, err := c.Ask(patience(t), tt.from); err != nil {
 			t.Fatal(err)
 		}
 		a.mu.Lock()

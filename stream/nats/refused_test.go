@@ -41,12 +41,12 @@ func TestServiceThatMayNotListen(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(conn.Close)
-			service, err := nats.NewService(conn, scorer{}, nats.ServiceConfig{})
+			service, err := nats.NewService(conn, nats.ServiceConfig{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			done := make(chan error, 1)
-			go func() { done <- service.Run(patience(t)) }()
+			go func() { done <- service.Serve(patience(t), scorer{}, nil) }()
 			if c.want == "" {
 				select {
 				case err := <-done:

@@ -12,8 +12,9 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/stream"
-	"hamlet/stream/embedded/leak"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
+	"hamlet/stream/servertest/leak"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -49,18 +50,24 @@ func connect(t testing.TB, s *server.Server) *natsgo.Conn {
 	return conn
 }
 
-// serve runs a service until the test ends or stop is called, whichever is
-// first; stop returns what Run did.
-func serve(t testing.TB, conn *natsgo.Conn, scorer nats.Scorer, cfg nats.ServiceConfig) (service *nats.Service, stop func() error) {
+// serve is serveObserved without an observer.
+func serve(t testing.TB, conn *natsgo.Conn, scorer questions.Answerer, cfg nats.ServiceConfig) (service *nats.Service, stop func() error) {
+	t.Helper()
+	return serveObserved(t, conn, scorer, cfg, nil)
+}
+
+// serveObserved runs a service until the test ends or stop is called, whichever is
+// first; stop returns what Serve did.
+func serveObserved(t testing.TB, conn *natsgo.Conn, scorer questions.Answerer, cfg nats.ServiceConfig, observe func(questions.Observation)) (service *nats.Service, stop func() error) {
 	t.Helper()
 	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute) // the default sheds requests where a machine stands still
-	service, err := nats.NewService(conn, scorer, cfg)
+	service, err := nats.NewService(conn, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- service.Run(ctx) }()
+	go func() { ended <- service.Serve(ctx, scorer, observe) }()
 	stop = sync.OnceValue(func() error { cancel(); return <-ended })
 	t.Cleanup(func() {
 		if err := stop(); err != nil && !errors.Is(err, context.Canceled) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"regexp"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -18,13 +17,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/mail"
-)
-
-// The endpoints of the service, and the second word of their subjects.
-const (
-	Score   = "score"
-	Explain = "explain"
-	Info    = "info"
+	"hamlet/stream/questions"
 )
 
 // ServiceName is the service's name, its queue group and the first word of its
@@ -41,8 +34,6 @@ const MetadataNumerics = "numerics"
 // serviceVersion is the wire's version, as NATS' service discovery shows it.
 const serviceVersion = "1.0.0"
 
-var modelName = regexp.MustCompile(`^[a-z0-9-]+$`)
-
 // Subject returns the subject of an endpoint: "hamlet.score", or "hamlet.score.billing"
 // for the model billing.
 func Subject(endpoint, model string) string {
@@ -52,34 +43,15 @@ func Subject(endpoint, model string) string {
 	return ServiceName + "." + endpoint + "." + model
 }
 
-// A Scorer answers a service's requests. Its methods must be safe for concurrent use and
-// end when ctx does. They return an [*Error] to choose the code of the answer:
-// CodeBadRequest for a body that the model refuses, CodeUnavailable while there is no
-// model. Score returns one verdict for each request, in order.
-type Scorer interface {
-	Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error)
-	Info(ctx context.Context) (stream.Info, error)
-}
-
 // AskerSubjects returns the subjects that a user needs who asks for scores and hears
 // alerts, with the wildcards of NATS. Such a user must have no other: who may subscribe
 // to the service's subjects can join its queue group and answer, and who may publish to
 // the subjects of answers can forge them.
 func AskerSubjects() (publish, subscribe []string) {
-	for _, endpoint := range []string{Score, Explain, Info} {
+	for _, endpoint := range []string{questions.Score, questions.Explain, questions.Info} {
 		publish = append(publish, Subject(endpoint, ""), Subject(endpoint, "*"))
 	}
 	return publish, []string{natsgo.InboxPrefix + ">", alertSubjects}
-}
-
-// An Observation is one answered request, for metrics.
-type Observation struct {
-	Endpoint string        // Score, Explain or Info
-	Door     string        // that the request came in by; empty if it named none
-	Code     int           // 200, or the code of the error
-	Messages int           // in the request; 0 if it could not be read
-	Waited   time.Duration // from its arrival to the start of the work
-	Took     time.Duration // from its arrival to its answer
 }
 
 // A ServiceConfig bounds a service. Zero fields mean the defaults.
@@ -93,16 +65,16 @@ type ServiceConfig struct {
 	MaxBatch    int               // events of an array; default 1000. More is answered 400
 	Drain       time.Duration     // bounds the orderly stop; default 5 s
 	Metadata    map[string]string // shown by discovery beside the model's name
-	Observe     func(Observation) // called for every answer, concurrently; may be nil
 	Log         *slog.Logger      // nil: silent
 }
 
-// A Service answers score requests on a connection. Services of one model, in any number
+// A Service brings the questions of a connection to an answerer: it is a [questions.Questions]. Services of one model, in any number
 // of processes, share its requests.
 type Service struct {
-	conn   *natsgo.Conn
-	scorer Scorer
-	cfg    ServiceConfig
+	conn    *natsgo.Conn
+	scorer  questions.Answerer          // set by Serve
+	observe func(questions.Observation) // set by Serve
+	cfg     ServiceConfig
 
 	queueMu  sync.RWMutex // held to send to queue (for reading) and to close it (for writing)
 	closed   bool         // queue is closed; only stop writes it
@@ -115,13 +87,12 @@ type Service struct {
 	stats    map[string]*endpointStats // by endpoint; guarded by statsMu
 }
 
-// NewService returns a service of scorer on conn, which the caller closes after Run has
-// returned. The error reports everything that is wrong with cfg.
-func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, error) {
+// NewService returns a service on conn, which the caller closes after Serve has returned. The error reports everything that is wrong with cfg.
+func NewService(conn *natsgo.Conn, cfg ServiceConfig) (*Service, error) {
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	var errs []error
-	if !modelName.MatchString(cfg.Model) {
-		errs = append(errs, fmt.Errorf("model name %q: only a-z, 0-9 and - are allowed", clip(cfg.Model)))
+	if err := stream.CheckModelName(cfg.Model); err != nil {
+		errs = append(errs, err)
 	}
 	nonNegative := func(name string, v int64) {
 		if v < 0 {
@@ -146,16 +117,12 @@ func NewService(conn *natsgo.Conn, scorer Scorer, cfg ServiceConfig) (*Service, 
 	cfg.MaxBatch = cmp.Or(cfg.MaxBatch, 1000)
 	cfg.Drain = cmp.Or(cfg.Drain, 5*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	if cfg.Observe == nil {
-		cfg.Observe = func(Observation) {}
-	}
 	return &Service{
-		conn:   conn,
-		scorer: scorer,
-		cfg:    cfg,
-		queue:  make(chan job, cfg.Queue),
-		ready:  make(chan struct{}),
-		stats:  map[string]*endpointStats{Score: {}, Explain: {}, Info: {}},
+		conn:  conn,
+		cfg:   cfg,
+		queue: make(chan job, cfg.Queue),
+		ready: make(chan struct{}),
+		stats: map[string]*endpointStats{questions.Score: {}, questions.Explain: {}, questions.Info: {}},
 	}, nil
 }
 
@@ -166,12 +133,18 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // InFlight returns how many requests have been taken and not yet answered.
 func (s *Service) InFlight() int { return int(s.inFlight.Load()) }
 
-// Run serves until ctx ends and then stops in order: it takes no more, answers what it
+// Connected reports whether there is a server at present.
+func (s *Service) Connected() bool { return s.conn.IsConnected() }
+
+// Serve serves until ctx ends and then stops in order: it takes no more, answers what it
 // has taken, and returns nil once the answers are on their way. A service runs once. If
-// the connection is closed meanwhile, Run returns an error.
-func (s *Service) Run(ctx context.Context) error {
+// the connection is closed meanwhile, Serve returns an error.
+func (s *Service) Serve(ctx context.Context, scorer questions.Answerer, observe func(questions.Observation)) error {
 	if s.started.Swap(true) {
 		return errors.New("scoring service: it runs or has run already")
+	}
+	if s.scorer, s.observe = scorer, observe; observe == nil {
+		s.observe = func(questions.Observation) {}
 	}
 	lost := make(chan struct{})
 	metadata := map[string]string{"model": s.cfg.Model}
@@ -195,7 +168,7 @@ func (s *Service) Run(ctx context.Context) error {
 	for range s.cfg.Concurrency {
 		workers.Go(s.work)
 	}
-	for _, endpoint := range []string{Score, Explain, Info} {
+	for _, endpoint := range []string{questions.Score, questions.Explain, questions.Info} {
 		subject := Subject(endpoint, s.cfg.Model)
 		if err = service.AddEndpoint(endpoint, s.take(endpoint), micro.WithEndpointSubject(subject)); err != nil {
 			err = fmt.Errorf("scoring service: listen on %s: %w", subject, err)
@@ -203,7 +176,7 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		err = s.serve(ctx, lost)
+		err = s.wait(ctx, lost)
 	}
 	s.stop(service)
 	workers.Wait()
@@ -211,14 +184,14 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// serve waits until ctx ends or the connection is closed.
-func (s *Service) serve(ctx context.Context, lost <-chan struct{}) error {
+// wait waits until ctx ends or the connection is closed.
+func (s *Service) wait(ctx context.Context, lost <-chan struct{}) error {
 	if s.subscribed(ctx) {
 		if err := s.refused(); err != nil {
 			return err
 		}
 		close(s.ready)
-		s.cfg.Log.Info("scoring service listens", "subject", Subject(Score, s.cfg.Model),
+		s.cfg.Log.Info("scoring service listens", "subject", Subject(questions.Score, s.cfg.Model),
 			"concurrency", s.cfg.Concurrency, "queue", s.cfg.Queue)
 	}
 	select {
@@ -241,7 +214,7 @@ func (s *Service) refused() error {
 	if operation != "Subscription" {
 		return nil
 	}
-	for _, endpoint := range []string{Score, Explain, Info} {
+	for _, endpoint := range []string{questions.Score, questions.Explain, questions.Info} {
 		if subject := Subject(endpoint, s.cfg.Model); refused == subject {
 			return fmt.Errorf("scoring service: the user may not listen on %s: allow it to subscribe to %s.> and $SRV.>, "+
 				"and to publish to %s>: %w", subject, ServiceName, natsgo.InboxPrefix, last)

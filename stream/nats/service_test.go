@@ -17,6 +17,7 @@ import (
 
 	"hamlet/stream"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 const letter = "From: a@example.org\r\nSubject: hello\r\n\r\nHow are you?\r\n"
@@ -46,7 +47,7 @@ func TestEveryTypeOfRequest(t *testing.T) {
 		{"application/json", ` {"vector": {"b": 1, "a": 2}}`, stream.Vector},
 	} {
 		for _, explain := range []bool{false, true} {
-			verdicts, err := c.Score(patience(t), []byte(tt.body), tt.contentType, explain)
+			verdicts, err := c.Ask(patience(t), questions.Question{Body: []byte(tt.body), ContentType: tt.contentType, Explain: explain})
 			if err != nil {
 				t.Fatalf("%s %s: %v", tt.contentType, tt.body, err)
 			}
@@ -73,7 +74,7 @@ func TestBatchIsAnsweredInOrder(t *testing.T) {
 		want = append(want, id)
 		events = append(events, fmt.Sprintf(`{"id": %q, "text": "x"}`, id))
 	}
-	verdicts, err := c.Score(patience(t), []byte("["+strings.Join(events, ",")+"]"), nats.TypeJSON, false)
+	verdicts, err := c.Ask(patience(t), questions.Question{Body: []byte("[" + strings.Join(events, ",") + "]"), ContentType: questions.JSON})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestBatchIsAnsweredInOrder(t *testing.T) {
 	// An array is answered with an array, of one and of none, too.
 	for body, want := range map[string]int{`[]`: 0, `[{"text": "x"}]`: 1} {
 		m := natsgo.NewMsg("hamlet.score")
-		m.Header.Set("content-type", nats.TypeJSON) // NATS keeps the case; HTTP bridges write it so
+		m.Header.Set("content-type", questions.JSON) // NATS keeps the case; HTTP bridges write it so
 		m.Data = []byte(body)
 		answer, err := conn.RequestMsgWithContext(patience(t), m)
 		if err != nil {
@@ -106,9 +107,9 @@ func TestErrorCodes(t *testing.T) {
 	faulty := scorer{score: func(ctx context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
 		switch requests[0].ID {
 		case "no-model":
-			return nil, &nats.Error{Code: nats.CodeUnavailable, Text: "no model yet"}
+			return nil, &questions.Refusal{Code: questions.Unavailable, Text: "no model yet"}
 		case "refused":
-			return nil, fmt.Errorf("wrapped: %w", &nats.Error{Code: nats.CodeBadRequest, Text: "dense name \"a\" is missing"})
+			return nil, fmt.Errorf("wrapped: %w", &questions.Refusal{Code: questions.BadRequest, Text: "dense name \"a\" is missing"})
 		case "broken":
 			return nil, errors.New("a secret")
 		case "slow":
@@ -125,14 +126,14 @@ func TestErrorCodes(t *testing.T) {
 	}}
 	cfg := nats.ServiceConfig{
 		MaxBytes: 4096, MaxBatch: 3, Timeout: time.Minute,
-		Observe: func(o nats.Observation) {
-			n, _ := observed.LoadOrStore(o.Code, new(atomic.Int64))
-			n.(*atomic.Int64).Add(1)
-		},
 	}
-	serve(t, connect(t, server), faulty, cfg)
+	observe := func(o questions.Observation) {
+		n, _ := observed.LoadOrStore(o.Code, new(atomic.Int64))
+		n.(*atomic.Int64).Add(1)
+	}
+	serveObserved(t, connect(t, server), faulty, cfg, observe)
 	cfg.Model, cfg.Timeout = "hurried", 200*time.Millisecond // only its too slow answer may depend on the clock
-	serve(t, connect(t, server), faulty, cfg)
+	serveObserved(t, connect(t, server), faulty, cfg, observe)
 	c, hurried := client(t, connect(t, server), ""), client(t, connect(t, server), "hurried")
 
 	for _, tt := range []struct {
@@ -144,33 +145,33 @@ func TestErrorCodes(t *testing.T) {
 		{"broken type", "text/", "x", 400, "cannot be read"},
 		{"unknown type", "image/png", "x", 400, `"image/png" is not known`},
 		{"charset", "text/plain; charset=koi8-r", "x", 400, "UTF-8"},
-		{"empty text", nats.TypeText, "", 400, "text: empty"},
-		{"empty mail", nats.TypeMail, "", 400, "empty"},
-		{"not UTF-8", nats.TypeText, "\xff", 400, "not UTF-8"},
-		{"broken JSON", nats.TypeJSON, `{"text": `, 400, "JSON"},
-		{"unknown field", nats.TypeJSON, `{"txet": "x"}`, 400, `"txet"`},
-		{"labelled", nats.TypeJSON, `{"text": "x", "label": "spam"}`, 400, "label"},
-		{"no body", nats.TypeJSON, `{}`, 400, "body"},
-		{"bad item", nats.TypeJSON, `[{"text": "x"}, {"text": ""}]`, 400, "[1]: text: empty"},
-		{"large batch", nats.TypeJSON, `[{"text":"x"},{"text":"x"},{"text":"x"},{"text":"x"}]`, 400, "more than 3"},
-		{"too large", nats.TypeText, strings.Repeat("x", 4097), 413, "4097 bytes"},
-		{"too large for the wire", nats.TypeText, strings.Repeat("x", 2<<20), 413, "the server carries"},
-		{"no model", nats.TypeJSON, `{"id": "no-model", "text": "x"}`, 503, "no model yet"},
-		{"refused by the model", nats.TypeJSON, `{"id": "refused", "text": "x"}`, 400, "dense name"},
-		{"fault", nats.TypeJSON, `{"id": "broken", "text": "x"}`, 500, "internal error"},
-		{"too slow", nats.TypeJSON, `{"id": "slow", "text": "x"}`, 503, "no answer within 200ms"},
-		{"panic", nats.TypeJSON, `{"id": "panic", "text": "x"}`, 500, "panicked"},
-		{"NaN", nats.TypeJSON, `{"id": "nan", "text": "x"}`, 500, "panicked"},
+		{"empty text", questions.Text, "", 400, "text: empty"},
+		{"empty mail", questions.Mail, "", 400, "empty"},
+		{"not UTF-8", questions.Text, "\xff", 400, "not UTF-8"},
+		{"broken JSON", questions.JSON, `{"text": `, 400, "JSON"},
+		{"unknown field", questions.JSON, `{"txet": "x"}`, 400, `"txet"`},
+		{"labelled", questions.JSON, `{"text": "x", "label": "spam"}`, 400, "label"},
+		{"no body", questions.JSON, `{}`, 400, "body"},
+		{"bad item", questions.JSON, `[{"text": "x"}, {"text": ""}]`, 400, "[1]: text: empty"},
+		{"large batch", questions.JSON, `[{"text":"x"},{"text":"x"},{"text":"x"},{"text":"x"}]`, 400, "more than 3"},
+		{"too large", questions.Text, strings.Repeat("x", 4097), 413, "4097 bytes"},
+		{"too large for the wire", questions.Text, strings.Repeat("x", 2<<20), 413, "the server carries"},
+		{"no model", questions.JSON, `{"id": "no-model", "text": "x"}`, 503, "no model yet"},
+		{"refused by the model", questions.JSON, `{"id": "refused", "text": "x"}`, 400, "dense name"},
+		{"fault", questions.JSON, `{"id": "broken", "text": "x"}`, 500, "internal error"},
+		{"too slow", questions.JSON, `{"id": "slow", "text": "x"}`, 503, "no answer within 200ms"},
+		{"panic", questions.JSON, `{"id": "panic", "text": "x"}`, 500, "panicked"},
+		{"NaN", questions.JSON, `{"id": "nan", "text": "x"}`, 500, "panicked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ask := c
 			if tt.name == "too slow" {
 				ask = hurried
 			}
-			verdicts, err := ask.Score(patience(t), []byte(tt.body), tt.contentType, false)
-			var e *nats.Error
+			verdicts, err := ask.Ask(patience(t), questions.Question{Body: []byte(tt.body), ContentType: tt.contentType})
+			var e *questions.Refusal
 			if !errors.As(err, &e) {
-				t.Fatalf("answered %+v, %v; want an *Error", verdicts, err)
+				t.Fatalf("answered %+v, %v; want an *questions.Refusal", verdicts, err)
 			}
 			if e.Code != tt.code || !strings.Contains(e.Text, tt.says) {
 				t.Errorf("error %d %q, want %d with %q", e.Code, e.Text, tt.code, tt.says)
@@ -180,7 +181,7 @@ func TestErrorCodes(t *testing.T) {
 			}
 		})
 	}
-	if _, err := c.Score(patience(t), []byte("x"), nats.TypeText, false); err != nil {
+	if _, err := c.Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text}); err != nil {
 		t.Errorf("after all that: %v", err)
 	}
 	for code, want := range map[int]int64{200: 1, 400: 14, 413: 1, 500: 3, 503: 2} {
@@ -206,7 +207,7 @@ func TestOverload(t *testing.T) {
 
 	answers := make(chan error, 2)
 	ask := func() {
-		_, err := c.Score(patience(t), []byte("x"), nats.TypeText, false)
+		_, err := c.Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text})
 		answers <- err
 	}
 	go ask()
@@ -217,8 +218,8 @@ func TestOverload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := c.Score(patience(t), []byte("x"), nats.TypeText, false)
-	var e *nats.Error
+	_, err := c.Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text})
+	var e *questions.Refusal
 	if !errors.As(err, &e) || e.Code != 503 || !e.Overloaded() {
 		t.Errorf("the third request: %v, want 503 overloaded", err)
 	}
@@ -248,7 +249,7 @@ func TestOverloadOfBytes(t *testing.T) {
 	answers := make(chan error, 3)
 	for i := range 3 { // one is worked on, two wait
 		go func() {
-			_, err := c.Score(patience(t), large, nats.TypeText, false)
+			_, err := c.Ask(patience(t), questions.Question{Body: large, ContentType: questions.Text})
 			answers <- err
 		}()
 		if i == 0 {
@@ -260,8 +261,8 @@ func TestOverloadOfBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := c.Score(patience(t), large, nats.TypeText, false)
-	var e *nats.Error
+	_, err := c.Ask(patience(t), questions.Question{Body: large, ContentType: questions.Text})
+	var e *questions.Refusal
 	if !errors.As(err, &e) || e.Code != 503 {
 		t.Errorf("a request of 1000 bytes where 500 are free: %v, want 503", err)
 	}
@@ -271,7 +272,7 @@ func TestOverloadOfBytes(t *testing.T) {
 			t.Errorf("a taken request: %v", err)
 		}
 	}
-	if _, err := c.Score(patience(t), large, nats.TypeText, false); err != nil {
+	if _, err := c.Ask(patience(t), questions.Question{Body: large, ContentType: questions.Text}); err != nil {
 		t.Errorf("when the queue is empty again: %v", err)
 	}
 }
@@ -307,7 +308,7 @@ func shed(t *testing.T, timeout time.Duration) bool {
 	c := client(t, conn, "")
 	answers := make(chan error, 2)
 	ask := func() {
-		_, err := c.Score(patience(t), []byte("x"), nats.TypeText, false)
+		_, err := c.Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text})
 		answers <- err
 	}
 	go ask()
@@ -330,7 +331,7 @@ func shed(t *testing.T, timeout time.Duration) bool {
 	close(release)
 	var late int
 	for range 2 {
-		var e *nats.Error
+		var e *questions.Refusal
 		if err := <-answers; errors.As(err, &e) && e.Code == 503 {
 			late++
 		} else {
@@ -355,7 +356,7 @@ func TestTwoServicesShareTheLoad(t *testing.T) {
 	c := client(t, connect(t, server), "")
 	const requests = 200
 	for range requests {
-		if _, err := c.Score(patience(t), []byte("x"), nats.TypeText, false); err != nil {
+		if _, err := c.Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -380,9 +381,9 @@ func TestModelsHaveSubjectsOfTheirOwn(t *testing.T) {
 			t.Errorf("info of %s: %+v, %v", model, info, err)
 		}
 	}
-	_, err := client(t, conn, "nobody").Score(patience(t), []byte("x"), nats.TypeText, false)
-	if !errors.Is(err, nats.ErrNoScorer) || !strings.Contains(err.Error(), "hamlet.score.nobody") {
-		t.Errorf("a model that nobody serves: %v, want ErrNoScorer", err)
+	_, err := client(t, conn, "nobody").Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text})
+	if !errors.Is(err, questions.ErrNoAnswerer) || !strings.Contains(err.Error(), "hamlet.score.nobody") {
+		t.Errorf("a model that nobody serves: %v, want questions.ErrNoAnswerer", err)
 	}
 }
 
@@ -402,7 +403,7 @@ func TestStopAnswersWhatWasTaken(t *testing.T) {
 	answers := make(chan error, requests)
 	for range requests {
 		go func() {
-			_, err := c.Score(patience(t), []byte("x"), nats.TypeText, false)
+			_, err := c.Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text})
 			answers <- err
 		}()
 	}
@@ -416,7 +417,7 @@ func TestStopAnswersWhatWasTaken(t *testing.T) {
 	go func() { stopped <- stop() }()
 	for { // until the server has seen the subscription end
 		_, err := c.Info(patience(t))
-		if errors.Is(err, nats.ErrNoScorer) {
+		if errors.Is(err, questions.ErrNoAnswerer) {
 			break
 		}
 	}
@@ -447,8 +448,8 @@ func TestStopUnderLoadLosesNothing(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for {
-				_, err := c.Score(patience(t), []byte("x"), nats.TypeText, false)
-				if errors.Is(err, nats.ErrNoScorer) {
+				_, err := c.Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text})
+				if errors.Is(err, questions.ErrNoAnswerer) {
 					nobody.Add(1)
 					return
 				}
@@ -485,8 +486,8 @@ func TestAnswerTooLargeForTheWire(t *testing.T) {
 		return verdicts, nil
 	}}, nats.ServiceConfig{})
 	body := "[" + strings.Repeat(`{"text":"x"},`, 999) + `{"text":"x"}]`
-	_, err := client(t, connect(t, server), "").Score(patience(t), []byte(body), nats.TypeJSON, true)
-	var e *nats.Error
+	_, err := client(t, connect(t, server), "").Ask(patience(t), questions.Question{Body: []byte(body), ContentType: questions.JSON, Explain: true})
+	var e *questions.Refusal
 	if !errors.As(err, &e) || e.Code != 413 || !strings.Contains(e.Text, "fewer messages") {
 		t.Errorf("an answer of 2 MB: %v, want 413", err)
 	}
@@ -499,11 +500,11 @@ func TestDiscoveryAndStats(t *testing.T) {
 	conn := connect(t, server)
 	c := client(t, conn, "")
 	for range 3 {
-		if _, err := c.Score(patience(t), []byte("x"), nats.TypeText, false); err != nil {
+		if _, err := c.Ask(patience(t), questions.Question{Body: []byte("x"), ContentType: questions.Text}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Score(patience(t), nil, nats.TypeText, false); err == nil {
+	if _, err := c.Ask(patience(t), questions.Question{Body: nil, ContentType: questions.Text}); err == nil {
 		t.Fatal("an empty text was scored")
 	}
 	answer, err := conn.RequestWithContext(patience(t), "$SRV.STATS.hamlet", nil)
@@ -518,7 +519,7 @@ func TestDiscoveryAndStats(t *testing.T) {
 		if e.QueueGroup != "hamlet" {
 			t.Errorf("%s is in the queue group %q", e.Name, e.QueueGroup)
 		}
-		if e.Name != nats.Score {
+		if e.Name != questions.Score {
 			continue
 		}
 		var own struct{ Answered, Refused int }
@@ -532,7 +533,7 @@ func TestDiscoveryAndStats(t *testing.T) {
 }
 
 func TestServiceConfigReportsAll(t *testing.T) {
-	_, err := nats.NewService(nil, scorer{}, nats.ServiceConfig{Model: "Ünï", Queue: -1, Timeout: -1})
+	_, err := nats.NewService(nil, nats.ServiceConfig{Model: "Ünï", Queue: -1, Timeout: -1})
 	for _, want := range []string{"model name", "queue", "timeout"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v doesn't name the %s", err, want)
@@ -544,18 +545,18 @@ func TestServiceConfigReportsAll(t *testing.T) {
 func TestConnectionClosedUnderTheService(t *testing.T) {
 	server := startServer(t)
 	conn := connect(t, server)
-	service, err := nats.NewService(conn, scorer{}, nats.ServiceConfig{})
+	service, err := nats.NewService(conn, nats.ServiceConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- service.Run(context.Background()) }()
+	go func() { ended <- service.Serve(context.Background(), scorer{}, nil) }()
 	<-service.Ready()
 	conn.Close()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("Run: %v, want an error that says that the connection was closed", err)
 	}
-	if err := service.Run(context.Background()); err == nil {
+	if err := service.Serve(context.Background(), scorer{}, nil); err == nil {
 		t.Error("the service ran twice")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -92,22 +91,28 @@ func (s *stored) open(ctx context.Context, js jetstream.JetStream) (jetstream.Co
 	if err != nil {
 		return nil, 0, err
 	}
-	// With more attempts the library tries for ever while the server is away, whatever ctx says.
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: s.subjects, MaxResetAttempts: 1}
-	switch {
-	case s.first > 0:
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, s.first
-	case !s.since.IsZero():
-		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &s.since
-	}
 	second, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	consumer, err := js.OrderedConsumer(second, s.stream, cfg)
+	consumer, err := js.OrderedConsumer(second, s.stream, inOrder(s.subjects, max(1, s.first)-1, s.since))
 	last := found.CachedInfo().State.LastSeq
 	if s.last > 0 {
 		last = min(last, s.last)
 	}
 	return consumer, last, err
+}
+
+// inOrder describes a consumer that begins behind a message, or without one (0) at a time (zero: at
+// the first message).
+func inOrder(subjects []string, last uint64, since time.Time) jetstream.OrderedConsumerConfig {
+	// With more attempts the library tries for ever while the server is away, whatever ctx says.
+	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: subjects, MaxResetAttempts: 1}
+	switch {
+	case last > 0:
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1
+	case !since.IsZero():
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &since
+	}
+	return cfg
 }
 
 // streamState returns how much a stream holds: nothing if there is none. What says what it
@@ -141,13 +146,5 @@ func next(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Ms
 // readingDenied reports whether last, a connection's last error, is a refusal to read a stream
 // that is newer than before. A connection keeps its last error until it reconnects.
 func readingDenied(name string, last, before error) bool {
-	operation, subject := violation(last)
-	switch {
-	case last == before:
-		return false
-	case operation == "Subscription":
-		return strings.HasPrefix(subject, natsgo.InboxPrefix)
-	}
-	ofStream := strings.HasPrefix(subject, "$JS.API.STREAM.") || strings.HasPrefix(subject, "$JS.API.CONSUMER.")
-	return ofStream && strings.Contains(subject+".", "."+name+".")
+	return last != before && refuses(last, name, "")
 }

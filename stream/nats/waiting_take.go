@@ -70,9 +70,9 @@ func (w *Waiting) Receive(ctx context.Context, handle func(*WaitingAnswer)) erro
 				putBack(messages)
 				return nil
 			}
-			w.known.Store(false)
+			w.forget()
 			w.consumer.Store(nil)
-			return w.explain(err)
+			return w.explain(err, nil)
 		}
 		handle(decodeAnswer(m))
 	}
@@ -117,11 +117,8 @@ func (w *Waiting) shared(ctx context.Context) (jetstream.Consumer, error) {
 	if c := w.consumer.Load(); c != nil {
 		return *c, nil
 	}
-	if err := w.ensure(ctx); err != nil {
-		return nil, err
-	}
 	c, err := w.js.CreateOrUpdateConsumer(ctx, WaitingStream, jetstream.ConsumerConfig{
-		Durable: "assume-" + w.cfg.Model, Description: "answers that become labels", FilterSubject: WaitingSubject(w.cfg.Model),
+		Durable: "assume-" + w.model, Description: "answers that become labels", FilterSubject: WaitingSubject(w.model),
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: takenFor, MaxAckPending: takenAtMost, MaxDeliver: -1,
 	})
 	if err != nil {
@@ -157,7 +154,7 @@ func (w *Waiting) State(ctx context.Context) (state WaitingState, err error) {
 			return err
 		}
 		// The stream's first time is that of all models.
-		oldest, err := s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(WaitingSubject(w.cfg.Model)))
+		oldest, err := s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(WaitingSubject(w.model)))
 		if errors.Is(err, jetstream.ErrMsgNotFound) { // it was done just now
 			return nil
 		}

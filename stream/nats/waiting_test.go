@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 
-	"hamlet/stream/embedded/loopback"
 	"hamlet/stream/nats"
+	"hamlet/stream/servertest/loopback"
 )
 
 // A logged is a log that is read while it is written.

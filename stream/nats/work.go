@@ -13,10 +13,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"hamlet/stream"
+	"hamlet/stream/questions"
 )
-
-// codeOK is an Observation's code for a verdict. It is not on the wire.
-const codeOK = 200
 
 // A job is one request for a worker.
 type job struct {
@@ -24,7 +22,7 @@ type job struct {
 	reply    string
 	header   micro.Headers
 	from     origin
-	refusal  *Error // what is wrong with the headers that from is read from
+	refusal  *questions.Refusal // what is wrong with the headers that from is read from
 	data     []byte
 	arrived  time.Time
 	started  time.Time // zero while it waits
@@ -52,16 +50,16 @@ func (s *Service) take(endpoint string) micro.Handler {
 		}
 		j.from, j.refusal = originOf(natsgo.Header(j.header))
 		s.inFlight.Add(1)
-		if endpoint == Info {
+		if endpoint == questions.Info {
 			s.do(&j)
 			return
 		}
 		if len(j.data) > s.cfg.MaxBytes {
-			s.refuse(&j, &Error{Code: CodeTooLarge, Text: fmt.Sprintf("the request has %d bytes, more than %d: reduce the mail first, or ask about fewer messages at once", len(j.data), s.cfg.MaxBytes)})
+			s.refuse(&j, &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the request has %d bytes, more than %d: reduce the mail first, or ask about fewer messages at once", len(j.data), s.cfg.MaxBytes)})
 			return
 		}
 		if !s.enqueue(j) {
-			s.refuse(&j, &Error{Code: CodeUnavailable, Text: overloaded + "too many requests wait already; ask again later or run more scorers"})
+			s.refuse(&j, questions.Overload("too many requests wait already; ask again later or run more scorers"))
 		}
 	})
 }
@@ -97,22 +95,22 @@ func (s *Service) do(j *job) {
 	j.started = time.Now()
 	answer, err := s.answer(j)
 	if most := s.conn.MaxPayload(); err == nil && most > 0 && int64(len(answer)) > most { // 0: never connected
-		err = &Error{Code: CodeTooLarge, Text: fmt.Sprintf("the answer has %d bytes, the server carries %d: ask about fewer messages at once", len(answer), most)}
+		err = &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the answer has %d bytes, the server carries %d: ask about fewer messages at once", len(answer), most)}
 	}
 	if err != nil {
 		s.refuse(j, err)
 		return
 	}
-	s.send(j, codeOK, &natsgo.Msg{Subject: j.reply, Data: answer})
+	s.send(j, questions.OK, &natsgo.Msg{Subject: j.reply, Data: answer})
 }
 
 // answer returns the reply. A panic becomes an error: one message must not end the
 // service for all others.
-func (s *Service) answer(j *job) (reply []byte, e *Error) {
+func (s *Service) answer(j *job) (reply []byte, e *questions.Refusal) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.cfg.Log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", clipAt(fmt.Sprint(p), maxErrorText), "stack", string(debug.Stack()), "trace", j.from.trace.ID())
-			reply, e = nil, &Error{Code: CodeInternal, Text: "internal error: the scorer panicked over this request and lives on; its log says where"}
+			s.cfg.Log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", questions.OneLine(fmt.Sprint(p)), "stack", string(debug.Stack()), "trace", j.from.trace.ID())
+			reply, e = nil, &questions.Refusal{Code: questions.Internal, Text: "internal error: the scorer panicked over this request and lives on; its log says where"}
 		}
 	}()
 	ctx, cancel := context.WithDeadline(context.Background(), j.arrived.Add(s.cfg.Timeout))
@@ -123,36 +121,36 @@ func (s *Service) answer(j *job) (reply []byte, e *Error) {
 	if j.refusal != nil {
 		return nil, j.refusal
 	}
-	ctx = withArrival(stream.WithTrace(ctx, j.from.trace), arrival{door: j.from.door, at: j.arrived})
-	if j.endpoint == Info {
+	ctx = questions.WithArrival(stream.WithTrace(ctx, j.from.trace), questions.Arrival{Door: j.from.door, At: j.arrived})
+	if j.endpoint == questions.Info {
 		info, err := s.scorer.Info(ctx)
 		if err != nil {
 			return nil, s.asError(j, err)
 		}
 		return encode(info)
 	}
-	asked, refused := decodeRequest(header(natsgo.Header(j.header), "Content-Type"), j.from.tenant, j.data, s.cfg.MaxBatch)
+	asked, refused := questions.Decode(header(natsgo.Header(j.header), "Content-Type"), j.from.tenant, j.data, s.cfg.MaxBatch)
 	if refused != nil {
 		return nil, refused
 	}
-	j.messages = len(asked.events)
+	j.messages = len(asked.Events)
 	if j.messages == 1 && j.from.words > 0 {
-		ctx = withArrival(ctx, arrival{door: j.from.door, at: j.arrived, words: j.from.words})
+		ctx = questions.WithArrival(ctx, questions.Arrival{Door: j.from.door, At: j.arrived, Words: j.from.words})
 	}
-	verdicts, err := s.scorer.Score(ctx, asked.events, j.endpoint == Explain)
+	verdicts, err := s.scorer.Score(ctx, asked.Events, j.endpoint == questions.Explain)
 	if err != nil {
 		return nil, s.asError(j, err)
 	}
-	if len(verdicts) != len(asked.events) {
-		panic(fmt.Sprintf("nats: %d verdicts for %d requests", len(verdicts), len(asked.events)))
+	if len(verdicts) != len(asked.Events) {
+		panic(fmt.Sprintf("nats: %d verdicts for %d requests", len(verdicts), len(asked.Events)))
 	}
-	if asked.batch {
+	if asked.Batch {
 		return encode(append([]stream.Verdict{}, verdicts...)) // never null
 	}
 	return encode(verdicts[0])
 }
 
-func encode[T stream.Info | stream.Verdict | []stream.Verdict](v T) ([]byte, *Error) {
+func encode[T stream.Info | stream.Verdict | []stream.Verdict](v T) ([]byte, *questions.Refusal) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("nats: reply: %v", err)) // a NaN in a verdict is our bug
@@ -160,14 +158,14 @@ func encode[T stream.Info | stream.Verdict | []stream.Verdict](v T) ([]byte, *Er
 	return b, nil
 }
 
-func (s *Service) late() *Error {
-	return &Error{Code: CodeUnavailable, Text: fmt.Sprintf(overloaded+"no answer within %v; ask again later or run more scorers", s.cfg.Timeout)}
+func (s *Service) late() *questions.Refusal {
+	return questions.Overload("no answer within %v; ask again later or run more scorers", s.cfg.Timeout)
 }
 
 // asError gives a scorer's error its code. An error that is not for the client is logged
 // and becomes a 500 without details.
-func (s *Service) asError(j *job, err error) *Error {
-	var e *Error
+func (s *Service) asError(j *job, err error) *questions.Refusal {
+	var e *questions.Refusal
 	switch {
 	case errors.As(err, &e):
 		return e
@@ -175,13 +173,13 @@ func (s *Service) asError(j *job, err error) *Error {
 		return s.late()
 	}
 	s.cfg.Log.Error("scoring service: request failed", append(j.from.trace.LogAttrs(), "endpoint", j.endpoint, "error", err)...)
-	return &Error{Code: CodeInternal, Text: "internal error: the scorer's log says what it was"}
+	return &questions.Refusal{Code: questions.Internal, Text: "internal error: the scorer's log says what it was"}
 }
 
 // refuse answers j with an error.
-func (s *Service) refuse(j *job, e *Error) {
+func (s *Service) refuse(j *job, e *questions.Refusal) {
 	m := &natsgo.Msg{Subject: j.reply, Header: natsgo.Header{
-		micro.ErrorHeader:     []string{oneLine(e.Text)},
+		micro.ErrorHeader:     []string{questions.OneLine(e.Text)},
 		micro.ErrorCodeHeader: []string{strconv.Itoa(e.Code)},
 	}}
 	s.send(j, e.Code, m)
@@ -204,11 +202,11 @@ func (s *Service) count(j *job, code int) {
 	s.statsMu.Lock()
 	stats := s.stats[j.endpoint]
 	switch code {
-	case codeOK:
+	case questions.OK:
 		stats.Answered++
-	case CodeInternal:
+	case questions.Internal:
 		stats.Faults++
-	case CodeUnavailable:
+	case questions.Unavailable:
 		stats.Unavailable++
 	default:
 		stats.Refused++
@@ -219,7 +217,7 @@ func (s *Service) count(j *job, code int) {
 	if !j.started.IsZero() {
 		waited = j.started.Sub(j.arrived)
 	}
-	s.cfg.Observe(Observation{Endpoint: j.endpoint, Door: j.from.door, Code: code, Messages: j.messages, Waited: waited, Took: took})
+	s.observe(questions.Observation{Endpoint: j.endpoint, Door: j.from.door, Code: code, Messages: j.messages, Waited: waited, Took: took})
 }
 
 // endpointStats is micro's StatsHandler, whose result micro writes as JSON.

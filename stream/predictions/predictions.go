@@ -3,7 +3,7 @@
 // A learner writes blocks of them to the topic [Topic], which has one partition. A model is a
 // pure function of its log, so a learner that learns a label again, with the same configuration
 // and history, writes the same prediction again. Readers drop what they have seen. Two models that
-// learn one log can be compared event by event: see cmd/internal/comparison.
+// learn one log can be compared event by event: see cmd/internal/operate/comparison.
 //
 //	b := predictions.Block{Model: "default", Events: stream.EventsTopic("default"), Predictions: made}
 //	value, err := b.AppendBinary(nil)

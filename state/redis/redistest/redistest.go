@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package redistest starts real Redis servers for tests: a master that Sentinels watch, or a
 // Cluster. The servers listen on loopback, keep their data below the test's directory, and end
 // with the test. Their fail-overs take about two seconds.

@@ -1,14 +1,17 @@
 package bench
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"io"
 	"math"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
+	"hamlet/cmd/internal/show/report"
 )
 
 // An alarmResult is the comparison of all detectors.
@@ -79,20 +82,21 @@ func (p *plan) delayText(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// A line is a row of the table, with a cell for each detector.
-type line struct {
-	about, what string
-	cells       []string
-}
-
-// lines are the rows of the table.
-func (r *alarmResult) lines() (lines []line) {
-	add := func(about, what string, text func(d *detector) string) {
-		l := line{about: about, what: what}
-		for i := range r.detectors {
-			l.cells = append(l.cells, text(&r.detectors[i]))
+// section shows the comparison: a column for each detector.
+func (r *alarmResult) section() *experiment.Section {
+	t := experiment.Table{Head: [][]string{{"", ""}, {"", ""}, {"", "watches"}}}
+	for _, d := range r.detectors {
+		first, second := d.header()
+		for i, text := range []string{first, second, d.on} {
+			t.Head[i] = append(t.Head[i], text)
 		}
-		lines = append(lines, l)
+	}
+	add := func(about, what string, text func(d *detector) string) {
+		cells := []string{about, what}
+		for i := range r.detectors {
+			cells = append(cells, text(&r.detectors[i]))
+		}
+		t.Add(cells...)
 	}
 	add("threshold", "", func(d *detector) string { return d.thresholdText() })
 	rates := func(about string, alarms func(d *detector) int, events int) {
@@ -106,15 +110,11 @@ func (r *alarmResult) lines() (lines []line) {
 	}
 	rates("false alarms", func(d *detector) int { return d.falseAlarms }, r.counted)
 	rates("before the faults", func(d *detector) int { return d.beforehand }, r.before)
-	for k, t := range r.trials {
-		about := t.fault.name
-		if len(r.populations) > 1 {
-			about = t.population + ": " + about
-		}
-		add(about, "raised", func(d *detector) string {
+	for k, trial := range r.trials {
+		add(r.trialName(k), "raised", func(d *detector) string {
 			return fmt.Sprintf("%d/%d", d.findings[k].raised, len(d.findings[k].delays))
 		})
-		if len(t.fault.names) > 0 {
+		if len(trial.fault.names) > 0 {
 			add("", "right first", func(d *detector) string {
 				if !d.names {
 					return ""
@@ -125,7 +125,16 @@ func (r *alarmResult) lines() (lines []line) {
 		add("", "delay", func(d *detector) string { return r.delayText(d.findings[k].delay.value) })
 		add("", "95 %", func(d *detector) string { return span(d.findings[k].delay, r.delayText) })
 	}
-	return lines
+	return &experiment.Section{Lead: experiment.Plain(r.summary()), Table: t, Notes: experiment.Plain(r.notes()...)}
+}
+
+// trialName names a trial's fault, and its population if there are several.
+func (r *alarmResult) trialName(k int) string {
+	t := r.trials[k]
+	if len(r.populations) > 1 {
+		return t.population + ": " + t.fault.name
+	}
+	return t.fault.name
 }
 
 // span writes an interval. Ends with the same text are written once.
@@ -147,28 +156,6 @@ func (d *detector) header() (first, second string) {
 	return first, second
 }
 
-// writeTable prints the result for people.
-func (r *alarmResult) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n\n", r.summary())
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var names [3]string
-	for _, d := range r.detectors {
-		first, second := d.header()
-		for i, text := range []string{first, second, d.on} {
-			names[i] += "\t" + text
-		}
-	}
-	fmt.Fprintf(t, "\t%s\n\t%s\n\twatches%s\n", names[0], names[1], names[2])
-	for _, l := range r.lines() {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", l.about, l.what, strings.Join(l.cells, "\t"))
-	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(r.notes(), "\n"))
-	return err
-}
-
 func (r *alarmResult) summary() string {
 	return fmt.Sprintf("%d events with true labels in %d streams (%s), %d streams for each fault; in %v",
 		r.clean, r.streams, strings.Join(r.populations, ", "), r.seeds, r.took.Round(time.Second))
@@ -177,7 +164,9 @@ func (r *alarmResult) summary() string {
 // notes explain the figures.
 func (r *alarmResult) notes() []string {
 	own := rate(r.target, r.counted)
-	tuned := fmt.Sprintf("Ours have the thresholds of the services. Each other threshold was lowered in steps of √2, the last one halved to a thousandth, as long as it gave no more false alarms on the same %d events than ours suspected: %d. Between two steps there may be more.",
+	tuned := fmt.Sprintf("Ours have the thresholds of the services. Each other threshold was lowered in steps of √2, "+
+		"the last one halved to a thousandth, as long as it gave no more false alarms on the same %d events than "+
+		"ours suspected: %d. Between two steps there may be more.",
 		r.counted, r.target)
 	for _, d := range r.detectors {
 		if d.parameter != "" && d.falseAlarms > r.target {
@@ -186,13 +175,22 @@ func (r *alarmResult) notes() []string {
 	}
 	return []string{
 		tuned,
-		fmt.Sprintf("The first %d events of a stream do not count; what is raised in %d events is one alarm. Intervals of rates are exact Poisson, and too narrow for DDM, whose alarms come in runs.", r.learnt, together),
+		fmt.Sprintf("The first %d events of a stream do not count; what is raised in %d events is one alarm. "+
+			"Intervals of rates are exact Poisson, and too narrow for DDM, whose alarms come in runs.", r.learnt,
+			together),
 		fmt.Sprintf("Before the faults are %d events that nothing was tuned on.", r.before),
-		fmt.Sprintf("Raised: streams with an alarm within %d events of the fault at event %d. Delay: the median over all streams, with its 95 %% bootstrap interval.", r.horizon, r.faultAt+1),
-		fmt.Sprintf("always: an alarm at every event, the shortest delay there is; it tells nothing. never: no false alarm, and no other. An alarm at random, as often false as ours, is raised in %.1f %% of spans of %d events (%.1f to %.1f %%).",
-			100*chance(own.value/1e5, r.horizon), r.horizon, 100*chance(own.lo/1e5, r.horizon), 100*chance(own.hi/1e5, r.horizon)),
-		"Suspected: ours opened an incident, with or without a name. Named: it said what changed; label noise, covariate and concept are the names, and an accused source counts as label noise. Right first: streams in which the first name after the fault is the fault's.",
-		"Thresholds: DDM standard deviations, ADWIN log₁₀ 1/δ, Page–Hinkley λ in errors or nats. The others say that something changed; ours say what.",
+		fmt.Sprintf("Raised: streams with an alarm within %d events of the fault at event %d. Delay: the median over "+
+			"all streams, with its 95 %% bootstrap interval.", r.horizon, r.faultAt+1),
+		fmt.Sprintf("always: an alarm at every event, the shortest delay there is; it tells nothing. never: no false "+
+			"alarm, and no other. An alarm at random, as often false as ours, is raised in %.1f %% of spans of %d "+
+			"events (%.1f to %.1f %%).",
+			100*chance(own.value/1e5, r.horizon), r.horizon, 100*chance(own.lo/1e5, r.horizon),
+			100*chance(own.hi/1e5, r.horizon)),
+		"Suspected: ours opened an incident, with or without a name. Named: it said what changed; label noise, " +
+			"covariate and concept are the names, and an accused source counts as label noise. Right first: streams " +
+			"in which the first name after the fault is the fault's.",
+		"Thresholds: DDM standard deviations, ADWIN log₁₀ 1/δ, Page–Hinkley λ in errors or nats. The others say that " +
+			"something changed; ours say what.",
 		"Made by: " + r.command,
 	}
 }
@@ -235,14 +233,17 @@ type jsonFault struct {
 	Delay  jsonEstimate `json:"delay"`
 }
 
-func (r *alarmResult) writeJSON(w io.Writer) error {
+// MarshalJSON writes a jsonAlarms.
+func (r *alarmResult) MarshalJSON() ([]byte, error) {
 	out := jsonAlarms{
-		Command: r.command, Sets: r.populations, CleanEvents: r.clean, Counted: r.counted, Before: r.before, Seeds: r.seeds,
-		Seed: r.seed, FaultAt: r.faultAt + 1, Horizon: r.horizon, Seconds: r.took.Seconds(),
+		Command: r.command, Sets: r.populations, CleanEvents: r.clean, Counted: r.counted, Before: r.before,
+		Seeds: r.seeds,
+		Seed:  r.seed, FaultAt: r.faultAt + 1, Horizon: r.horizon, Seconds: r.took.Seconds(),
 	}
 	for _, d := range r.detectors {
 		j := jsonDetector{
-			Name: d.name, On: d.on, Parameter: d.parameter, FalseAlarms: d.falseAlarms, Rate: toJSON(rate(d.falseAlarms, r.counted)),
+			Name: d.name, On: d.on, Parameter: d.parameter, FalseAlarms: d.falseAlarms,
+			Rate:       toJSON(rate(d.falseAlarms, r.counted)),
 			Beforehand: d.beforehand, BeforeRate: toJSON(rate(d.beforehand, r.before)), Faults: []jsonFault{},
 		}
 		if d.parameter != "" {
@@ -262,5 +263,74 @@ func (r *alarmResult) writeJSON(w io.Writer) error {
 		}
 		out.Detectors = append(out.Detectors, j)
 	}
-	return writeJSON(w, out)
+	return json.Marshal(out)
+}
+
+// drawn calls f for each detector except the baselines, which lie far outside the plot.
+func (r *alarmResult) drawn(f func(d *detector)) {
+	for i := range r.detectors {
+		if d := &r.detectors[i]; d.own || d.parameter != "" {
+			f(d)
+		}
+	}
+}
+
+// page is the section with a chart of each trial.
+func (r *alarmResult) page() *experiment.Section {
+	s := r.section()
+	s.Notes = append(s.Notes, experiment.Text{Text: fmt.Sprintf("Lower is sooner, further left is quieter. A "+
+		"line is a detector at many thresholds, its mark the one tuned to our false alarms; ours are marks alone. "+
+		"Bars are 95 %% intervals. Rates are drawn at half an alarm where there was none, delays at the upper edge "+
+		"where most streams raised none within %d events.", r.horizon)})
+	for k, t := range r.trials {
+		c := r.delayChart(k)
+		c.Title, c.Caption = r.trialName(k), t.fault.meaning
+		s.Charts = append(s.Charts, c)
+	}
+	return s
+}
+
+// delayChart shows delay against false alarms for one trial.
+func (r *alarmResult) delayChart(k int) chart.Chart {
+	half := 0.5 * 1e5 / float64(r.counted)
+	top := 1.25 * float64(r.horizon) // y of a detector without an alarm in time
+	least, most := float64(r.horizon)/100, 100*half
+	shownRate := func(v float64) float64 { return max(v, half) }
+	shownDelay := func(v float64) float64 {
+		if math.IsInf(v, 1) {
+			return top
+		}
+		return max(v, 1)
+	}
+	var c chart.Chart
+	r.drawn(func(d *detector) {
+		all := append(slices.Clone(d.others), *d)
+		slices.SortFunc(all, func(a, b detector) int { return cmp.Compare(a.threshold, b.threshold) })
+		var curve []point
+		for _, o := range all {
+			p := point{shownRate(rate(o.falseAlarms, r.counted).value), shownDelay(o.findings[k].delay.value)}
+			curve = append(curve, p)
+			least, most = min(least, p.y), max(most, p.x)
+		}
+		at, f := rate(d.falseAlarms, r.counted), d.findings[k].delay
+		least, most = min(least, shownDelay(f.lo)), max(most, shownRate(at.hi))
+		// The mark with intervals along both axes. A detector of ours has no line.
+		x, y := shownRate(at.value), shownDelay(f.value)
+		mark := chart.Series{Kind: chart.Points, X: []float64{x}, Y: []float64{y}, Lo: []float64{shownDelay(f.lo)},
+			Hi: []float64{shownDelay(f.hi)}}
+		name := d.name + ", " + d.on
+		if d.own {
+			mark.Name = name
+		} else {
+			c.Series = append(c.Series, curveSeries(name, curve))
+		}
+		across := curveSeries("", []point{{shownRate(at.lo), y}, {shownRate(at.hi), y}})
+		across.Faint = true
+		c.Series = append(c.Series, mark, across)
+	})
+	c.X = logAxis("false alarms per 100,000 events", half/1.3, most*1.3) // room for marks at the edges
+	c.X.Named = []chart.Tick{{At: half, Text: "0"}}
+	c.Y = logAxis("median delay, events", max(least/1.3, 0.8), top*1.2)
+	c.Y.Named = []chart.Tick{{At: top, Text: fmt.Sprintf(">%d", r.horizon)}}
+	return c
 }

@@ -2,16 +2,14 @@ package bench
 
 import (
 	"context"
-	"fmt"
-	"os"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/show/report"
 )
 
-// Alarms holds the flags of `hamlet bench alarms`.
+// Alarms holds the flags of `hamlet-lab bench alarms`.
 type Alarms struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Data sets, each drawn from with replacement, beside the generator; .gz and .zst are unpacked."`
 	source.Flags
@@ -22,17 +20,17 @@ type Alarms struct {
 	Seeds     int    `help:"Streams for each fault." default:"20" placeholder:"K"`
 	Seed      uint64 `help:"Seed of the first stream." default:"1" placeholder:"S"`
 	Resamples int    `help:"Bootstrap resamples behind the intervals of delays." default:"1000" placeholder:"N"`
-	JSON      bool   `name:"json" help:"Print one object in JSON instead of a table."`
-	Report    string `help:"Write a page with plots, index.html, into this directory." placeholder:"DIR"`
+	Output
+	Report string `help:"Write a page with plots, index.html, into this directory." placeholder:"DIR"`
 }
 
 // Help is shown by kong below the flags.
 func (Alarms) Help() string {
 	return `Examples:
-  hamlet bench alarms
-  hamlet bench alarms --events 100000 --seeds 10
-  hamlet bench alarms --no-generator spambase.data --report page/
-  hamlet bench alarms --index index.csv corpus.tar.gz spambase.data stream.svm.gz
+  hamlet-lab bench alarms
+  hamlet-lab bench alarms --events 100000 --seeds 10
+  hamlet-lab bench alarms --no-generator spambase.data --report page/
+  hamlet-lab bench alarms --index index.csv corpus.tar.gz spambase.data stream.svm.gz
 
 Which alarm is the first to tell that labels, the mail or the policy changed, and how many false
 alarms does it raise? The model suspects first, and then names what changed. It is compared with
@@ -53,13 +51,9 @@ with that fault.`
 
 // check reports wrong usage.
 func (c *Alarms) check() error {
-	for _, n := range []struct {
-		flag         string
-		value, least int
-	}{{"--events", c.Events, 1}, {"--seeds", c.Seeds, 1}, {"--resamples", c.Resamples, 1}} {
-		if n.value < n.least {
-			return cli.Usagef("%s: %d is below %d", n.flag, n.value, n.least)
-		}
+	if err := atLeast(limit{"--events", c.Events, 1}, limit{"--seeds", c.Seeds, 1},
+		limit{"--resamples", c.Resamples, 1}); err != nil {
+		return err
 	}
 	if cfg, err := c.ResearchModel.Config(nil); err == nil && cfg.Alarms.Off {
 		return cli.Usagef("--no-alarms: there would be no alarm of ours to compare with")
@@ -87,10 +81,8 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if c.Report != "" { // fail before the long measurement
-		if err := os.MkdirAll(c.Report, 0o755); err != nil {
-			return fmt.Errorf("--report: %w", err)
-		}
+	if err := makeReport(c.Report); err != nil {
+		return err
 	}
 	populations, err := c.populations(stdio)
 	if err != nil {
@@ -98,7 +90,8 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	p := c.plan()
 	if least := len(populations) * 2 * p.learnt; c.Events < least {
-		return cli.Usagef("--events: %d is below %d: the first %d events of a stream do not count", c.Events, least, p.learnt)
+		return cli.Usagef("--events: %d is below %d: the first %d events of a stream do not count", c.Events, least,
+			p.learnt)
 	}
 	result, err := p.measure(ctx, populations, c.Report != "", newPhases(stdio.Err))
 	if err != nil {
@@ -106,14 +99,11 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	result.command = commandLine()
 	if c.Report != "" {
-		if err := result.writePage(c.Report); err != nil {
-			return fmt.Errorf("--report %s: %w", c.Report, err)
+		if err := writeReport(c.Report, "hamlet-lab bench alarms", result.page()); err != nil {
+			return err
 		}
 	}
-	if c.JSON {
-		return result.writeJSON(stdio.Out)
-	}
-	return result.writeTable(stdio.Out)
+	return c.show(stdio.Out, result)
 }
 
 // populations opens the generator and every set.

@@ -16,22 +16,19 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/lab/synthetic"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
-// alarms runs `hamlet bench alarms`.
+// alarms runs `hamlet-lab bench alarms`.
 func alarms(ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	var c Command
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"alarms", "--resamples", "20", "--table-bits", "8"}, args...)
-	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
-		return "", "", err
-	}
-	err = c.Run(ctx, "alarms", stdio)
+	err = settings.Run(ctx, "bench", "", &c, args, stdio)
 	return out.String(), errs.String(), err
 }
 
@@ -44,7 +41,8 @@ func csvRows(t *testing.T, n int) string {
 	b.WriteString("a,b,c,d,spam\n")
 	for range n {
 		y := r.IntN(2)
-		fmt.Fprintf(&b, "%.3f,%.3f,%d,%d,%d\n", float64(2*y-1)+r.NormFloat64(), r.NormFloat64(), max(0, r.IntN(9)-6), max(0, r.IntN(9)-5), y)
+		fmt.Fprintf(&b, "%.3f,%.3f,%d,%d,%d\n", float64(2*y-1)+r.NormFloat64(), r.NormFloat64(), max(0, r.IntN(9)-6),
+			max(0, r.IntN(9)-5), y)
 	}
 	path := filepath.Join(t.TempDir(), "rows.csv")
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
@@ -57,7 +55,8 @@ func csvRows(t *testing.T, n int) string {
 func TestAlarms(t *testing.T) {
 	set := csvRows(t, 300)
 	page := filepath.Join(t.TempDir(), "page")
-	out, progress, err := alarms(t.Context(), "--no-generator", "--events", "4000", "--seeds", "2", "--report", page, "--json", set)
+	out, progress, err := alarms(t.Context(), "--no-generator", "--events", "4000", "--seeds", "2", "--report", page,
+		"--json", set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +67,10 @@ func TestAlarms(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Detectors) != 2+len(peers)+len(ownDetectors) || got.CleanEvents != 4000 || got.Counted != 2500 || got.Before != 7000 {
-		t.Errorf("%d detectors, %d clean events, %d counted, %d before", len(got.Detectors), got.CleanEvents, got.Counted, got.Before)
+	if len(got.Detectors) != 2+len(peers)+len(ownDetectors) || got.CleanEvents != 4000 || got.Counted != 2500 ||
+		got.Before != 7000 {
+		t.Errorf("%d detectors, %d clean events, %d counted, %d before", len(got.Detectors), got.CleanEvents,
+			got.Counted, got.Before)
 	}
 	for _, d := range got.Detectors {
 		var names []string
@@ -79,12 +80,14 @@ func TestAlarms(t *testing.T) {
 				t.Errorf("%s: %+v", d.Name, f)
 			}
 		}
-		if want := "5 % flips, 10 % flips, 20 % flips, 20 % of spam, 20 % of ham, bad source, new policy, class balance, rescaled"; strings.Join(names, ", ") != want {
+		if want := "5 % flips, 10 % flips, 20 % flips, 20 % of spam, 20 % of ham, bad source, new policy, class " +
+			"balance, rescaled"; strings.Join(names, ", ") != want {
 			t.Fatalf("%s: faults %s, want %s", d.Name, strings.Join(names, ", "), want)
 		}
 		switch d.Name {
 		case "always":
-			if d.FalseAlarms != got.Counted || d.Rate.Value != 100_000 || d.Faults[0].Raised != 2 || d.Faults[0].Delay.Value != 1 {
+			if d.FalseAlarms != got.Counted || d.Rate.Value != 100_000 || d.Faults[0].Raised != 2 ||
+				d.Faults[0].Delay.Value != 1 {
 				t.Errorf("always: %+v", d)
 			}
 		case "never":
@@ -112,7 +115,8 @@ func TestAlarms(t *testing.T) {
 	if n := strings.Count(string(html), `role="img"`); n != 9 {
 		t.Errorf("%d plots, want 9", n)
 	}
-	if strings.Contains(string(html), "NaN") || strings.Contains(string(html), "http://") && strings.Contains(string(html), "src=") {
+	if strings.Contains(string(html), "NaN") || strings.Contains(string(html), "http://") &&
+		strings.Contains(string(html), "src=") {
 		t.Error("the page has what is no number, or fetches something")
 	}
 }
@@ -143,7 +147,8 @@ func TestAlarmsUsage(t *testing.T) {
 }
 
 // small is a plan that takes a second.
-var small = plan{events: 2_400, seeds: 2, seed: 1, resamples: 20, length: 1_200, learnt: 500, faultAt: 700, horizon: 300}
+var small = plan{events: 2_400, seeds: 2, seed: 1, resamples: 20, length: 1_200, learnt: 500, faultAt: 700,
+	horizon: 300}
 
 // Concurrency does not affect the result. Until its fault, a stream equals the stream
 // without fault.
@@ -165,10 +170,12 @@ func TestAlarmsAreReproducible(t *testing.T) {
 				}
 			}
 		}
-		if slices.Equal(rec.faulty[0][0].loss, rec.faulty[0][1].loss) || slices.Equal(rec.clean[0].loss[:1_000], rec.faulty[0][0].loss) {
+		if slices.Equal(rec.faulty[0][0].loss, rec.faulty[0][1].loss) ||
+			slices.Equal(rec.clean[0].loss[:1_000], rec.faulty[0][0].loss) {
 			t.Error("two seeds give one stream")
 		}
-		if first != nil && (!slices.Equal(first.clean[1].loss, rec.clean[1].loss) || !slices.Equal(first.faulty[5][1].loss, rec.faulty[5][1].loss)) {
+		if first != nil && (!slices.Equal(first.clean[1].loss, rec.clean[1].loss) ||
+			!slices.Equal(first.faulty[5][1].loss, rec.faulty[5][1].loss)) {
 			t.Error("two runs differ")
 		}
 		first = rec
@@ -182,9 +189,10 @@ func TestAlarmsAreReproducible(t *testing.T) {
 
 // The model's own incidents are in the series where the model opened and named them.
 func TestSeriesHoldsOwnAlarms(t *testing.T) {
-	w, err := newSet("rows", source.Config{Paths: []string{csvRows(t, 400)}}, func(dense []string) (model.Config, error) {
-		return model.Config{TableBits: 8, Dense: dense}, nil
-	}, func(err error) { t.Error(err) })
+	w, err := newSet("rows", source.Config{Paths: []string{csvRows(t, 400)}},
+		func(dense []string) (model.Config, error) {
+			return model.Config{TableBits: 8, Dense: dense}, nil
+		}, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +224,8 @@ func TestFaults(t *testing.T) {
 	for i := range 100 {
 		set = append(set, model.Example{Spam: i%2 == 0, Body: model.Body{Vector: v(float64(i % 4 / 3 * 10))}})
 	}
-	w := &population{name: "set", model: model.Config{Dense: []string{"a", "c"}}, set: set, bad: synthetic.BadFeed, columns: columnsOf(set)}
+	w := &population{name: "set", model: model.Config{Dense: []string{"a", "c"}}, set: set, bad: synthetic.BadFeed,
+		columns: columnsOf(set)}
 	const n = 4_000
 	for i := range faults {
 		f := &faults[i]
@@ -320,7 +329,8 @@ func TestFaults(t *testing.T) {
 func TestBadSourceThatSaysNothing(t *testing.T) {
 	events := func(sources ...string) (set []model.Example) {
 		for _, s := range sources {
-			set = append(set, model.Example{Source: s, Body: model.Body{Vector: []feature.Number{{Name: "a", Value: 1}}}})
+			set = append(set, model.Example{Source: s,
+				Body: model.Body{Vector: []feature.Number{{Name: "a", Value: 1}}}})
 		}
 		return set
 	}

@@ -47,8 +47,10 @@ type assault struct {
 	target func(*model.Example) bool // the campaign
 }
 
-func newAssault(a *attack, pool []model.Example, words *model.Example, campaign func(*model.Example) bool, seed uint64) *assault {
-	return &assault{attack: a, pool: pool, r: rand.New(rand.NewPCG(seed, faultStream)), by: map[string]int{}, words: words, target: campaign}
+func newAssault(a *attack, pool []model.Example, words *model.Example, campaign func(*model.Example) bool,
+	seed uint64) *assault {
+	return &assault{attack: a, pool: pool, r: rand.New(rand.NewPCG(seed, faultStream)), by: map[string]int{},
+		words: words, target: campaign}
 }
 
 // draw returns an event of the pool that ok accepts.

@@ -4,42 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/algos/drift"
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/algos/trust"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/process/cli"
 )
 
-// Attackers holds the flags of `hamlet bench attackers`.
+// Attackers holds the flags of `hamlet-lab bench attackers`.
 type Attackers struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
-	source.Flags
-	settings.ResearchModel
+	Stream
 
 	Only      string `help:"Only the attacks whose name contains TEXT." placeholder:"TEXT"`
 	At        int    `help:"Honest labels before the attack. Sleepers begin with the stream, and lie after 3,000." default:"1000" placeholder:"N"`
 	Foreknown bool   `help:"Attackers also label bodies that the honest source has not labelled yet."`
 	Seed      uint64 `help:"Seed of what attackers label." default:"1" placeholder:"S"`
-	JSON      bool   `name:"json" help:"Print one object in JSON instead of a table."`
+	Output
 }
 
 // Help is shown by kong below the flags.
 func (Attackers) Help() string {
 	return `Examples:
-  hamlet bench attackers SMSSpamCollection
-  hamlet bench attackers --index index.csv corpus.tar.gz --only "ham called spam"
-  hamlet bench attackers stream.svm.gz --at 0
+  hamlet-lab bench attackers SMSSpamCollection
+  hamlet-lab bench attackers --index index.csv corpus.tar.gz --only "ham called spam"
+  hamlet-lab bench attackers stream.svm.gz --at 0
 
 What do false labels cost? The stream is one honest source's. From --at on, attackers give 1, 3 or 10
 labels after each honest one, to bodies that the honest source has labelled before; with --foreknown
@@ -49,14 +43,6 @@ to any. Errors are counted on the honest events after --at, before each is learn
 agreement, the default. With "anchor" the honest source is an anchor as well. "accused" is how many
 events after the first false label the model accused an attacker, and in brackets how often it accused
 the honest source. "alarm" is the same until an alarm was raised, with its name.`
-}
-
-// check reports wrong usage.
-func (c *Attackers) check() error {
-	if c.At < 0 {
-		return cli.Usagef("--at: %d is below 0", c.At)
-	}
-	return nil
 }
 
 // honest is the name of the honest source.
@@ -102,34 +88,18 @@ type attackersResult struct {
 
 // Run measures every attack and prints the table.
 func (c *Attackers) Run(ctx context.Context, stdio cli.IO) error {
-	if err := c.check(); err != nil {
+	if err := atLeast(limit{"--at", c.At, 0}); err != nil {
 		return err
 	}
-	rejections := report.Rejections{W: stdio.Err}
-	defer rejections.Close()
-	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
-	cfg.Stdin = stdio.In
-	set, err := newSet("stream", cfg, c.ResearchModel.Config, rejections.Add)
-	if err != nil {
-		return err
-	}
-	if len(set.set) <= c.At {
-		return fmt.Errorf("--at %d leaves nothing to measure: there are %d events", c.At, len(set.set))
-	}
-	result, err := c.measure(ctx, set, newPhases(stdio.Err))
-	if err != nil {
-		return err
-	}
-	result.Command = commandLine()
-	if c.JSON {
-		return writeJSON(stdio.Out, result)
-	}
-	return result.writeTable(stdio.Out)
+	return c.run(ctx, stdio, c.Output, c.measure)
 }
 
-func (c *Attackers) measure(ctx context.Context, set *population, show *phases) (*attackersResult, error) {
+func (c *Attackers) measure(ctx context.Context, set *population, show *phases) (measurement, error) {
+	if len(set.set) <= c.At {
+		return nil, fmt.Errorf("--at %d leaves nothing to measure: there are %d events", c.At, len(set.set))
+	}
 	start := time.Now()
-	r := &attackersResult{Events: len(set.set), From: c.At}
+	r := &attackersResult{Command: commandLine(), Events: len(set.set), From: c.At}
 	words := dictionaryOf(set.set)
 	name, campaign := campaignOf(set.set)
 	r.Campaign = name
@@ -171,7 +141,8 @@ func (c *Attackers) measure(ctx context.Context, set *population, show *phases) 
 }
 
 // attacked runs a model over the stream under an attack.
-func (c *Attackers) attacked(ctx context.Context, set *population, a *assault, treatment int, done *atomic.Int64) (*attackRun, error) {
+func (c *Attackers) attacked(ctx context.Context, set *population, a *assault, treatment int,
+	done *atomic.Int64) (*attackRun, error) {
 	cfg := set.model
 	if treatment == equally {
 		cfg.Standing = model.StandingNone
@@ -242,15 +213,13 @@ func (c *Attackers) attacked(ctx context.Context, set *population, a *assault, t
 	return run, nil
 }
 
-// writeTable prints r as a table, a line for each attack.
-func (r *attackersResult) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%d honest events; errors %% and log loss from event %d on; the campaign is spam with %q\n\n", r.Events, r.From+1, r.Campaign)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "attack\t")
+// section has a line for each attack.
+func (r *attackersResult) section() *experiment.Section {
+	t := experiment.Table{Right: true, Head: [][]string{{"attack"}}}
 	for _, name := range treatmentNames {
-		fmt.Fprintf(t, "%s\tlog loss\t", name)
+		t.Head[0] = append(t.Head[0], name, "log loss")
 	}
-	fmt.Fprint(t, "accused\talarm\t\n")
+	t.Head[0] = append(t.Head[0], "accused", "alarm")
 	after := func(n int) string {
 		if n == 0 {
 			return "–"
@@ -258,16 +227,14 @@ func (r *attackersResult) writeTable(w io.Writer) error {
 		return strconv.Itoa(n)
 	}
 	for _, a := range r.Attacks {
-		fmt.Fprintf(t, "%s\t", a.Attack)
+		cells := []string{a.Attack}
 		for _, run := range a.runs {
-			fmt.Fprintf(t, "%.2f\t%.4f\t", 100*run.Error, run.LogLoss)
+			cells = append(cells, fmt.Sprintf("%.2f", 100*run.Error), fmt.Sprintf("%.4f", run.LogLoss))
 		}
 		run := a.runs[byStanding]
-		fmt.Fprintf(t, "%s (%d)\t%s %s\t\n", after(run.Accused), run.False, after(run.Alarm), run.Name)
+		t.Add(append(cells, fmt.Sprintf("%s (%d)", after(run.Accused), run.False), after(run.Alarm)+" "+run.Name)...)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\ntook %v\n", r.Command, r.took.Round(time.Second))
-	return err
+	lead := fmt.Sprintf("%d honest events; errors %% and log loss from event %d on; the campaign is spam with %q",
+		r.Events, r.From+1, r.Campaign)
+	return &experiment.Section{Lead: experiment.Plain(lead), Table: t, Notes: made(r.Command, r.took)}
 }

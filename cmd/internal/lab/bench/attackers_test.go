@@ -11,21 +11,18 @@ import (
 	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
-// attackers runs `hamlet bench attackers`.
+// attackers runs `hamlet-lab bench attackers`.
 func attackers(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	var c Command
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"attackers", "--no-alarms", "--experts", "lean", "--limit", "700", "--at", "400"}, args...)
-	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
-		return "", err
-	}
-	err = c.Run(t.Context(), "attackers <source>", stdio)
+	err = settings.Run(t.Context(), "bench", "", &c, args, stdio)
 	return out.String(), err
 }
 
@@ -87,7 +84,8 @@ func TestAttacks(t *testing.T) {
 				text += " campaign"
 			}
 		}
-		set = append(set, model.Example{Spam: i%4 == 0, Body: model.Body{Message: &feature.Message{Body: []byte(text), BodyBytes: len(text)}}})
+		set = append(set, model.Example{Spam: i%4 == 0,
+			Body: model.Body{Message: &feature.Message{Body: []byte(text), BodyBytes: len(text)}}})
 	}
 	name, in := campaignOf(set)
 	if name != "campaign" {

@@ -3,41 +3,35 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync/atomic"
-	"text/tabwriter"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	sequential "hamlet/cmd/internal/comparison"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/lab/experiment"
+	sequential "hamlet/cmd/internal/operate/comparison"
+	"hamlet/cmd/internal/process/cli"
 	"hamlet/stream/predictions"
 )
 
-// Candidates holds the flags of `hamlet bench candidates`.
+// Candidates holds the flags of `hamlet-lab bench candidates`.
 type Candidates struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
-	source.Flags
-	settings.ResearchModel
+	Stream
 
-	Champion int  `help:"table_bits of the model that answers." default:"11" placeholder:"BITS"`
-	Better   int  `help:"Those of the better candidate." default:"18" placeholder:"BITS"`
-	Worse    int  `help:"Those of the worse one." default:"9" placeholder:"BITS"`
-	Orders   int  `help:"Random orders of the events." default:"20" placeholder:"N"`
-	BurnIn   int  `help:"Events that are not compared." default:"1000" placeholder:"N"`
-	JSON     bool `name:"json" help:"Print one object in JSON instead of a table."`
+	Champion int `help:"table_bits of the model that answers." default:"11" placeholder:"BITS"`
+	Better   int `help:"Those of the better candidate." default:"18" placeholder:"BITS"`
+	Worse    int `help:"Those of the worse one." default:"9" placeholder:"BITS"`
+	Orders   int `help:"Random orders of the events." default:"20" placeholder:"N"`
+	BurnIn   int `help:"Events that are not compared." default:"1000" placeholder:"N"`
+	Output
 }
 
 // Help is shown by kong below the flags.
 func (Candidates) Help() string {
 	return `Examples:
-  hamlet bench candidates spam-stream.svm.gz
-  hamlet bench candidates --champion 13 --orders 5 spam-stream.svm.gz
+  hamlet-lab bench candidates spam-stream.svm.gz
+  hamlet-lab bench candidates --champion 13 --orders 5 spam-stream.svm.gz
 
 Is a better candidate promoted, an equal one seldom and a worse one never? Models with tables of
 other sizes learn the same events, in random orders. Each comparison is looked at after every event.
@@ -46,16 +40,6 @@ The candidate is promoted once the interval is above 0 and its calibration holds
 The equal candidate has an expected difference of 0 at every event: a fair coin, thrown for each
 event, says whether the champion's or the better model's prediction is the candidate's; the other
 one is the champion's.`
-}
-
-func (c *Candidates) check() error {
-	switch {
-	case c.Orders < 1:
-		return cli.Usagef("--orders: %d is below 1", c.Orders)
-	case c.BurnIn < 1:
-		return cli.Usagef("--burn-in: %d is below 1", c.BurnIn)
-	}
-	return nil
 }
 
 // The candidates, in the order of the table.
@@ -73,37 +57,25 @@ type candidateRun struct {
 	Worse     bool    `json:"worse"` // shown to be worse, at the end
 }
 
+// A candidatesResult is the comparison of all candidates over all orders.
+type candidatesResult struct {
+	Command string         `json:"command"`
+	Runs    []candidateRun `json:"runs"`
+}
+
 // Run measures and prints the table.
 func (c *Candidates) Run(ctx context.Context, stdio cli.IO) error {
-	if err := c.check(); err != nil {
+	if err := atLeast(limit{"--orders", c.Orders, 1}, limit{"--burn-in", c.BurnIn, 1}); err != nil {
 		return err
 	}
-	rejections := report.Rejections{W: stdio.Err}
-	defer rejections.Close()
-	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
-	cfg.Stdin = stdio.In
-	set, err := newSet("stream", cfg, c.ResearchModel.Config, rejections.Add)
-	if err != nil {
-		return err
-	}
-	if len(set.set) <= c.BurnIn {
-		return fmt.Errorf("--burn-in %d leaves nothing to compare: there are %d events", c.BurnIn, len(set.set))
-	}
-	runs, err := c.measure(ctx, set, newPhases(stdio.Err))
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return writeJSON(stdio.Out, struct {
-			Command string         `json:"command"`
-			Runs    []candidateRun `json:"runs"`
-		}{commandLine(), runs})
-	}
-	return writeCandidates(stdio.Out, runs)
+	return c.run(ctx, stdio, c.Output, c.measure)
 }
 
 // measure compares every candidate over every order.
-func (c *Candidates) measure(ctx context.Context, set *population, show *phases) ([]candidateRun, error) {
+func (c *Candidates) measure(ctx context.Context, set *population, show *phases) (measurement, error) {
+	if len(set.set) <= c.BurnIn {
+		return nil, fmt.Errorf("--burn-in %d leaves nothing to compare: there are %d events", c.BurnIn, len(set.set))
+	}
 	runs := make([]candidateRun, c.Orders*len(candidateNames))
 	var done atomic.Int64
 	stop := show.begin(fmt.Sprintf("%d orders, three models each", c.Orders), 3*c.Orders*len(set.set), &done)
@@ -136,11 +108,12 @@ func (c *Candidates) measure(ctx context.Context, set *population, show *phases)
 		}
 		return nil
 	})
-	return runs, err
+	return &candidatesResult{commandLine(), runs}, err
 }
 
 // predictAll returns what a model predicts of each event before it learns it.
-func predictAll(ctx context.Context, set *population, cfg model.Config, at []int, done *atomic.Int64) ([]predictions.Prediction, error) {
+func predictAll(ctx context.Context, set *population, cfg model.Config, at []int,
+	done *atomic.Int64) ([]predictions.Prediction, error) {
 	m, err := model.New(cfg)
 	if err != nil {
 		return nil, err
@@ -180,15 +153,15 @@ func (c *Candidates) compare(champion, candidate []predictions.Prediction) (run 
 	return run, nil
 }
 
-// writeCandidates prints a line for each candidate.
-func writeCandidates(w io.Writer, runs []candidateRun) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "candidate\torders\tpromoted\tat event: least\tmedian\tmost\tshown to be worse\tdifference, nats\t\n")
+// section has a line for each candidate.
+func (r *candidatesResult) section() *experiment.Section {
+	t := experiment.Table{Right: true, Head: [][]string{{"candidate", "orders", "promoted", "at event: least", "median",
+		"most", "shown to be worse", "difference, nats"}}}
 	for _, name := range candidateNames {
 		var at []int
 		orders, worse, sum := 0, 0, 0.0
-		for i := range runs {
-			if r := &runs[i]; r.Candidate == name {
+		for i := range r.Runs {
+			if r := &r.Runs[i]; r.Candidate == name {
 				orders++
 				sum += r.Mean
 				if r.Promoted > 0 {
@@ -204,10 +177,8 @@ func writeCandidates(w io.Writer, runs []candidateRun) error {
 		if n := len(at); n > 0 {
 			least, middle, most = strconv.Itoa(at[0]), strconv.Itoa(at[n/2]), strconv.Itoa(at[n-1])
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%d\t%+.4f\t\n", name, orders, len(at), least, middle, most, worse, sum/float64(orders))
+		t.Addf("%s\t%d\t%d\t%s\t%s\t%s\t%d\t%+.4f", name, orders, len(at), least, middle, most, worse,
+			sum/float64(orders))
 	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	return nil
+	return &experiment.Section{Table: t}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"hamlet/algos/algotest/dataset"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
 func candidates(t *testing.T, args ...string) (stdout string, err error) {
@@ -18,10 +18,7 @@ func candidates(t *testing.T, args ...string) (stdout string, err error) {
 	var c Command
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
-	if _, err := settings.Parse("bench", "", &c, append([]string{"candidates", "--no-alarms"}, args...), stdio); err != nil {
-		return "", err
-	}
-	err = c.Run(t.Context(), "candidates <source>", stdio)
+	err = settings.Run(t.Context(), "bench", "", &c, append([]string{"candidates", "--no-alarms"}, args...), stdio)
 	return out.String(), err
 }
 
@@ -29,7 +26,8 @@ func candidates(t *testing.T, args ...string) (stdout string, err error) {
 // orders, and the worse one never. HAMLET_NIGHTLY=1 takes twenty orders of all events.
 func TestCandidates(t *testing.T) {
 	stream := filepath.Join(dataset.Path(t, "spam-drift"), "spam-stream.svm.gz")
-	args := []string{"--orders", "1", "--limit", "2500", "--burn-in", "500", "--champion", "9", "--better", "14", "--worse", "8"}
+	args := []string{"--orders", "1", "--limit", "2500", "--burn-in", "500", "--champion", "9", "--better", "14",
+		"--worse", "8"}
 	orders := 1
 	if os.Getenv("HAMLET_NIGHTLY") != "" {
 		args, orders = nil, 20
@@ -69,7 +67,9 @@ func TestCandidatesUsage(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	if err := writeCandidates(&table, []candidateRun{{Candidate: "better", Order: 1, Promoted: 7}, {Candidate: "equal", Order: 1}, {Candidate: "worse", Order: 1, Worse: true}}); err != nil || strings.Count(table.String(), "\n") != 4 {
+	if err := (&candidatesResult{Runs: []candidateRun{{Candidate: "better", Order: 1, Promoted: 7},
+		{Candidate: "equal", Order: 1}, {Candidate: "worse", Order: 1, Worse: true}}}).section().Print(
+		&table); err != nil || strings.Count(table.String(), "\n") != 4 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 }

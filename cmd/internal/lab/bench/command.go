@@ -1,3 +1,44 @@
+// Laboratory: comparisons with other filters and other detectors of change.
+
+// Package bench is `hamlet-lab bench`. Each of its commands prints one table and the
+// command that made it.
+//
+// [Mail] replays a labelled mailbox through hamlet and through other filters. Every
+// message is classified before it is taught. All filters get the same bytes: the
+// reduced message that hamlet's services carry. Other filters run behind the
+// commands of the TREC spam track (initialize, classify, train, finalize).
+//
+//	source ─> schedule ─┬─> hamlet ─────────> outcome ─┐
+//	                    └─> other filters ──> outcome ─┴─> rankings ─> bootstrap ─> table, page
+//
+// [Alarms] runs the model once over streams with and without a fault, and records
+// its predictions and alarms. Other detectors are replayed over the record, at many
+// thresholds.
+//
+//	population ─┬─> clean streams ───> series ─> thresholds with our number of false alarms ─┐
+//	            └─> fault ─> change ─> series ───────────────────────────────────────────────┴─> delays ─> table, page
+//
+// [Attackers] lets sources lie about a stream, and counts the errors on the honest one:
+// with all labels counted the same, by the sources' standing, and with an anchor.
+//
+// [Selective] labels only some of a stream, and lets the model assume the rest of its answers.
+//
+// [Review] labels one message in ten, and compares ways to choose it.
+//
+// [Coverage] asks how often the 90 % interval holds the true probability, on simulated
+// streams where it is known.
+//
+// A measurement, in a few lines:
+//
+//	hamlet-lab bench mail --bogofilter --spam Junk/ --ham INBOX/ --report page/
+//	hamlet-lab bench alarms --events 100000 --seeds 10
+//	hamlet-lab bench attackers SMSSpamCollection
+//
+// Rules: the same data and seeds give the same figures, except times. Intervals are
+// 95 %. Ratios of two filters are paired on the same resamples. hamlet runs alone, and
+// the others after it, so that times do not overlap.
+//
+// MEASURED.md holds figures, each with its command and date.
 package bench
 
 import (
@@ -11,16 +52,16 @@ import (
 	"strings"
 	"time"
 
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/lab/sizing"
-	"hamlet/cmd/internal/progress"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/show/progress"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/deploy/filters"
 )
 
-// A Command holds the flags of `hamlet bench`.
+// A Command holds the flags of `hamlet-lab bench`.
 type Command struct {
 	Mail       Mail       `cmd:"" help:"Replay a labelled mailbox through hamlet and other filters, each message classified before it is taught."`
 	Alarms     Alarms     `cmd:"" help:"Inject faults into streams and compare the alarms of the model with other detectors of change."`
@@ -34,33 +75,7 @@ type Command struct {
 	Day        sizing.Day `cmd:"" help:"Run a part of a provider's day on real servers, and say what the whole day needs."`
 }
 
-// Run runs the measurement that kong chose, such as "mail <source>".
-func (c *Command) Run(ctx context.Context, command string, stdio cli.IO) error {
-	switch name, _, _ := strings.Cut(command, " "); name {
-	case "alarms":
-		return c.Alarms.Run(ctx, stdio)
-	case "attackers":
-		return c.Attackers.Run(ctx, stdio)
-	case "selective":
-		return c.Selective.Run(ctx, stdio)
-	case "review":
-		return c.Review.Run(ctx, stdio)
-	case "candidates":
-		return c.Candidates.Run(ctx, stdio)
-	case "coverage":
-		return c.Coverage.Run(ctx, stdio)
-	case "latency":
-		return c.Latency.Run(ctx, stdio)
-	case "words":
-		return c.Words.Run(ctx, stdio)
-	case "day":
-		return c.Day.Run(ctx, stdio)
-	default:
-		return c.Mail.Run(ctx, stdio)
-	}
-}
-
-// Mail holds the flags of `hamlet bench mail`.
+// Mail holds the flags of `hamlet-lab bench mail`.
 type Mail struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
@@ -81,18 +96,18 @@ type Mail struct {
 
 	Resamples     int    `help:"Bootstrap resamples behind the 95 % intervals." default:"1000" placeholder:"N"`
 	BootstrapSeed uint64 `help:"Seed of the resamples." default:"1" placeholder:"S"`
-	JSON          bool   `name:"json" help:"Print one object in JSON instead of a table."`
-	Report        string `help:"Write a page with curves, index.html, into this directory." placeholder:"DIR"`
+	Output
+	Report string `help:"Write a page with curves, index.html, into this directory." placeholder:"DIR"`
 }
 
 // Help is shown by kong below the flags.
 func (Mail) Help() string {
 	return `Examples:
-  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/
-  hamlet bench mail --bogofilter --index index.csv corpus.tar.gz --report page/
-  hamlet bench mail --rspamd --spamassassin --vw --spam Junk/ --ham INBOX/
-  hamlet bench mail --filter mine=./adapter --spam Junk/ --ham INBOX/ --delay 500
-  hamlet bench mail --bogofilter --spam Junk/ --ham INBOX/ --flip .1 --seed 3
+  hamlet-lab bench mail --bogofilter --spam Junk/ --ham INBOX/
+  hamlet-lab bench mail --bogofilter --report page/ --spam Junk/ --ham INBOX/
+  hamlet-lab bench mail --rspamd --spamassassin --vw --spam Junk/ --ham INBOX/
+  hamlet-lab bench mail --filter mine=./adapter --spam Junk/ --ham INBOX/
+  hamlet-lab bench mail --bogofilter --flip .1 --spam Junk/ --ham INBOX/
 
 Each message is classified before it is taught, in the order of the stream. All filters get the
 same bytes: the reduced message that hamlet's services carry, attachments replaced by their names.
@@ -147,10 +162,8 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Report != "" { // fail before the long replay
-		if err := os.MkdirAll(c.Report, 0o755); err != nil {
-			return fmt.Errorf("--report: %w", err)
-		}
+	if err := makeReport(c.Report); err != nil {
+		return err
 	}
 	own, err := newOwnFilter(modelConfig)
 	if err != nil {
@@ -192,14 +205,11 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	if c.Report != "" {
-		if err := result.writePage(c.Report); err != nil {
-			return fmt.Errorf("--report %s: %w", c.Report, err)
+		if err := writeReport(c.Report, "hamlet-lab bench mail", result.page()); err != nil {
+			return err
 		}
 	}
-	if c.JSON {
-		return result.writeJSON(stdio.Out)
-	}
-	return result.writeTable(stdio.Out)
+	return c.show(stdio.Out, result)
 }
 
 // check reports wrong usage.
@@ -207,13 +217,9 @@ func (c *Mail) check() error {
 	if err := c.FlipFlags.Check(); err != nil {
 		return err
 	}
-	for _, n := range []struct {
-		flag         string
-		value, least int
-	}{{"--delay", c.Delay, 0}, {"--teach-first", c.TeachFirst, 0}, {"--from", c.From, 0}, {"--resamples", c.Resamples, 1}} {
-		if n.value < n.least {
-			return cli.Usagef("%s: %d is below %d", n.flag, n.value, n.least)
-		}
+	if err := atLeast(limit{"--delay", c.Delay, 0}, limit{"--teach-first", c.TeachFirst, 0}, limit{"--from", c.From, 0},
+		limit{"--resamples", c.Resamples, 1}); err != nil {
+		return err
 	}
 	if c.Resamples > maxResamples {
 		return cli.Usagef("--resamples: %d, more than %d", c.Resamples, maxResamples)

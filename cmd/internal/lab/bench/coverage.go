@@ -3,37 +3,34 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
+	"strconv"
 	"sync/atomic"
-	"text/tabwriter"
-
-	"golang.org/x/sync/errgroup"
 
 	"hamlet/algos/blr"
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/process/cli"
 )
 
-// Coverage holds the flags of `hamlet bench coverage`.
+// Coverage holds the flags of `hamlet-lab bench coverage`.
 type Coverage struct {
 	Dim         []int  `help:"Numbers of inputs, separated by commas." default:"10,58" placeholder:"D,…"`
 	Events      []int  `help:"After how many events to measure, ascending." default:"200,1000,5000" placeholder:"N,…"`
 	Repetitions int    `help:"Streams for each number of inputs, each with weights of its own." default:"1000" placeholder:"K"`
 	Questions   int    `help:"New inputs asked about after each number of events." default:"100" placeholder:"Q"`
 	Seed        uint64 `help:"Seed of weights, inputs and labels." default:"1" placeholder:"S"`
-	JSON        bool   `name:"json" help:"Print one object in JSON instead of a table."`
+	Output
 }
 
 // Help is shown by kong below the flags.
 func (Coverage) Help() string {
 	return `Examples:
-  hamlet bench coverage
-  hamlet bench coverage --dim 20 --events 500 --repetitions 200
+  hamlet-lab bench coverage
+  hamlet-lab bench coverage --dim 20 --events 500 --repetitions 200
 
 Does the 90 % interval hold the true probability in 90 % of the answers? Only a simulation knows it:
 weights β ~ N(0, I), which is the head's prior, inputs x ~ N(0, I), labels with P(spam) = σ(βᵀx). A
@@ -47,13 +44,8 @@ has met what it thought unlikely. Standard errors are over repetitions.`
 }
 
 func (c *Coverage) check() error {
-	for _, n := range []struct {
-		flag         string
-		value, least int
-	}{{"--repetitions", c.Repetitions, 1}, {"--questions", c.Questions, 1}} {
-		if n.value < n.least {
-			return cli.Usagef("%s: %d is below %d", n.flag, n.value, n.least)
-		}
+	if err := atLeast(limit{"--repetitions", c.Repetitions, 1}, limit{"--questions", c.Questions, 1}); err != nil {
+		return err
 	}
 	for _, d := range c.Dim {
 		if d < 1 || d > mostInputs {
@@ -78,7 +70,7 @@ func (c *Coverage) Run(ctx context.Context, stdio cli.IO) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	result := coverageResult{Command: commandLine(), Repetitions: c.Repetitions, Questions: c.Questions, Seed: c.Seed}
+	result := &coverageResult{Command: commandLine(), Repetitions: c.Repetitions, Questions: c.Questions, Seed: c.Seed}
 	phases := newPhases(stdio.Err)
 	for _, d := range c.Dim {
 		var done atomic.Int64
@@ -96,10 +88,7 @@ func (c *Coverage) Run(ctx context.Context, stdio cli.IO) error {
 			}
 		}
 	}
-	if c.JSON {
-		return writeJSON(stdio.Out, result)
-	}
-	return result.writeTable(stdio.Out)
+	return c.show(stdio.Out, result)
 }
 
 // Where an answer lies, by its own p or by the true one.
@@ -136,33 +125,23 @@ func (c *Coverage) measure(ctx context.Context, dim int, done *atomic.Int64) ([]
 	for k := range all {
 		all[k] = make([]tallies, c.Repetitions)
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	workers := runtime.GOMAXPROCS(0)
-	for worker := range workers {
-		g.Go(func() error {
-			for r := worker; r < c.Repetitions; r += workers {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				s, err := newKnown(dim, c.Seed, uint64(dim)<<32+uint64(r))
-				if err != nil {
-					return err
-				}
-				learnt := 0
-				for k, n := range c.Events {
-					for ; learnt < n; learnt++ {
-						s.learn()
-					}
-					for range c.Questions {
-						s.ask(&all[k][r])
-					}
-				}
-				done.Add(1)
+	return all, eachOf(ctx, c.Repetitions, func(_ context.Context, r int) error {
+		s, err := newKnown(dim, c.Seed, uint64(dim)<<32+uint64(r))
+		if err != nil {
+			return err
+		}
+		learnt := 0
+		for k, n := range c.Events {
+			for ; learnt < n; learnt++ {
+				s.learn()
 			}
-			return nil
-		})
-	}
-	return all, g.Wait()
+			for range c.Questions {
+				s.ask(&all[k][r])
+			}
+		}
+		done.Add(1)
+		return nil
+	})
 }
 
 // A known is a stream whose probabilities are known, and the head that learns it.
@@ -178,7 +157,8 @@ func newKnown(dim int, seed, stream uint64) (*known, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a head of %d inputs: %w", dim, err)
 	}
-	s := &known{random: rand.New(rand.NewPCG(seed, stream)), weights: make([]float64, dim), x: make([]float64, dim), head: head}
+	s := &known{random: rand.New(rand.NewPCG(seed, stream)), weights: make([]float64, dim), x: make([]float64, dim),
+		head: head}
 	for j := range s.weights {
 		s.weights[j] = s.random.NormFloat64()
 	}
@@ -307,33 +287,27 @@ func shareOf(h, n []int) jsonShare {
 	return jsonShare{eval.Measure(c), eval.Measure(math.Sqrt(squares) / float64(total))}
 }
 
-// writeTable prints r, a line for each number of inputs, of events, and whose p counts.
-func (r *coverageResult) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "Percentage of answers whose 90 %% interval holds the true p: of the belief as learnt | as served.\n\n")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "inputs\tevents\tp of the")
-	for _, name := range regionNames {
-		fmt.Fprintf(t, "\t%s", name)
-	}
-	fmt.Fprintln(t)
+// section has a line for each number of inputs, of events, and whose p counts.
+func (r *coverageResult) section() *experiment.Section {
+	t := experiment.Table{Head: [][]string{append([]string{"inputs", "events", "p of the"}, regionNames[:]...)}}
 	for line := range slices.Chunk(r.Rows, regions) {
-		fmt.Fprintf(t, "%d\t%d\t%s", line[0].Dim, line[0].Events, line[0].By)
+		cells := []string{strconv.Itoa(line[0].Dim), strconv.Itoa(line[0].Events), line[0].By}
 		for i := range line {
-			fmt.Fprintf(t, "\t%s", line[i].text())
+			cells = append(cells, line[i].text())
 		}
-		fmt.Fprintln(t)
+		t.Add(cells...)
 	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	_, err := fmt.Fprintf(w, "\n%d streams of each number of inputs, %d answers after each number of events; ± standard error; seed %d.\nMade by: %s\n",
-		r.Repetitions, r.Questions, r.Seed, r.Command)
-	return err
+	return &experiment.Section{Table: t,
+		Lead: experiment.Plain("Percentage of answers whose 90 % interval holds the true p: of the belief as learnt " +
+			"| as served."),
+		Notes: experiment.Plain(fmt.Sprintf("%d streams of each number of inputs, %d answers after each number of "+
+			"events; ± standard error; seed %d.", r.Repetitions, r.Questions, r.Seed), "Made by: "+r.Command)}
 }
 
 func (r *coverageRow) text() string {
 	if !r.Plain.Value.Defined() {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f | %.1f ± %.1f", 100*float64(r.Plain.Value), 100*float64(r.Served.Value), 100*float64(r.Served.Error))
+	return fmt.Sprintf("%.1f | %.1f ± %.1f", 100*float64(r.Plain.Value), 100*float64(r.Served.Value),
+		100*float64(r.Served.Error))
 }

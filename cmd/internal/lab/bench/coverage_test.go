@@ -12,27 +12,25 @@ import (
 
 	"hamlet/algos/blr"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
-// coverage runs `hamlet bench coverage`.
+// coverage runs `hamlet-lab bench coverage`.
 func coverage(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	var c Command
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
-	if _, err := settings.Parse("bench", "", &c, append([]string{"coverage"}, args...), stdio); err != nil {
-		return "", err
-	}
-	err = c.Run(t.Context(), "coverage", stdio)
+	err = settings.Run(t.Context(), "bench", "", &c, append([]string{"coverage"}, args...), stdio)
 	return out.String(), err
 }
 
 // Whatever the number of processors, one seed gives one result. The interval as learnt
 // covers about 90 %, the served one, of 1.22 times the width, more.
 func TestCoverage(t *testing.T) {
-	args := []string{"--dim", "3,8", "--events", "100,400", "--repetitions", "120", "--questions", "40", "--seed", "5", "--json"}
+	args := []string{"--dim", "3,8", "--events", "100,400", "--repetitions", "120", "--questions", "40", "--seed", "5",
+		"--json"}
 	first, err := coverage(t, args...)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +58,8 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("%+v: the served interval covers no more", r)
 		}
 		// An exact belief covers 90 % by the answer's p. R-VGA's is a little too sure.
-		if e := 4 * float64(r.Plain.Error); r.By == groupingNames[byAnswer] && !(float64(r.Plain.Value) > 0.83-e && float64(r.Plain.Value) < 0.9+e) {
+		if e := 4 * float64(r.Plain.Error); r.By == groupingNames[byAnswer] &&
+			!(float64(r.Plain.Value) > 0.83-e && float64(r.Plain.Value) < 0.9+e) {
 			t.Errorf("%+v: as learnt, want 83 to 90 %%", r)
 		}
 	}
@@ -68,7 +67,8 @@ func TestCoverage(t *testing.T) {
 		t.Errorf("the regions' shares add up to %v, want %v", shares, want)
 	}
 	table, err := coverage(t, "--dim", "2", "--events", "20", "--repetitions", "3", "--questions", "2")
-	if err != nil || strings.Count(table, "\n") != 8 || !strings.Contains(table, "answer") || !strings.Contains(table, "truth") {
+	if err != nil || strings.Count(table, "\n") != 8 || !strings.Contains(table, "answer") ||
+		!strings.Contains(table, "truth") {
 		t.Errorf("%v\n%s", err, table)
 	}
 }
@@ -125,7 +125,8 @@ func TestCoverageIsOfTheServedInterval(t *testing.T) {
 		lo, hi := model.Expect(m, 1.5*a).Interval(model.Z90)
 		narrowLo, narrowHi := sigmoid(m-model.Z90*math.Sqrt(a)), sigmoid(m+model.Z90*math.Sqrt(a))
 		got := c[byTruth][anyP]
-		if held, plain := lo <= p && p <= hi, narrowLo <= p && p <= narrowHi; got.n != 1 || (got.served == 1) != held || (got.plain == 1) != plain {
+		if held, plain := lo <= p && p <= hi, narrowLo <= p && p <= narrowHi; got.n != 1 || (got.served == 1) != held ||
+			(got.plain == 1) != plain {
 			t.Fatalf("answer %d: %+v, z = %v of N(%v, %v)", i, got, z, m, a)
 		}
 		answer := blr.Predictive(m, 1.5*a)
@@ -179,7 +180,8 @@ func TestShareOf(t *testing.T) {
 
 func TestCoverageUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"--dim", "0"}, {"--dim", "2,1025"}, {"--events", "100,100"}, {"--events", "0"}, {"--repetitions", "0"}, {"--questions", "-1"},
+		{"--dim", "0"}, {"--dim", "2,1025"}, {"--events", "100,100"}, {"--events", "0"}, {"--repetitions", "0"},
+		{"--questions", "-1"},
 	} {
 		var usage *cli.UsageError
 		if _, err := coverage(t, args...); !errors.As(err, &usage) {

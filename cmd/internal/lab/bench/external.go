@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"hamlet/deploy/filters"
@@ -30,7 +29,8 @@ type externalFilter struct {
 	server *server // nil: not started, or ended
 
 	initialized bool
-	memory      int64 // of a server at its end, bytes; of a command the kernel counts that of the program that starts it
+	// of a server at its end, bytes; of a command the kernel counts that of the program that starts it
+	memory int64
 }
 
 // newExternalFilter makes the working directory; close removes it.
@@ -190,8 +190,8 @@ func (o *externalFilter) run(ctx context.Context, place string, args ...string) 
 	cmd := exec.CommandContext(ctx, o.command[0], append(o.command[1:len(o.command):len(o.command)], args...)...)
 	var stdout, stderr tail
 	cmd.Dir, cmd.Stdout, cmd.Stderr = o.dir, &stdout, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // killed with its children; the terminal's signals do not reach it
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	inGroup(cmd)
+	cmd.Cancel = func() error { return killGroup(cmd) }
 	cmd.WaitDelay = time.Second // a child of the adapter may hold its output open
 	err := cmd.Run()
 	if asked.Err() != nil {

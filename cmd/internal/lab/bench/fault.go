@@ -8,7 +8,7 @@ import (
 	"hamlet/algos/drift"
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/data/synthetic"
 )
 
 // A fault changes a stream from one event on.
@@ -64,7 +64,8 @@ var faults = []fault{
 		},
 	},
 	{
-		name: "new campaign", meaning: "three mails in ten are spam of an outbreak, in words that nobody has used (generator)",
+		name: "new campaign", meaning: "three mails in ten are spam of an outbreak, in words that nobody has used " +
+			"(generator)",
 		names:     []string{drift.KindCovariate},
 		generator: func(cfg *synthetic.Config, at int) { cfg.CampaignAt = at },
 		of: func(w *population, _ *rand.Rand) change {
@@ -75,7 +76,8 @@ var faults = []fault{
 		},
 	},
 	{
-		name: "new policy", meaning: "newsletters count as spam (generator); 20 columns mirrored, absent where it was present (vectors)",
+		name: "new policy", meaning: "newsletters count as spam (generator); 20 columns mirrored, absent where it " +
+			"was present (vectors)",
 		names:     []string{drift.KindConcept, drift.KindCovariate},
 		generator: func(cfg *synthetic.Config, at int) { cfg.PolicyAt = at },
 		of:        policy,
@@ -86,7 +88,8 @@ var faults = []fault{
 			return func(ex *model.Example) bool { return r.Float64() < remainingSpam || !ex.Spam }
 		},
 	},
-	{name: "rescaled", meaning: "all numbers times 3 (vectors); the text three times over (mail)", names: []string{drift.KindCovariate}, of: rescale},
+	{name: "rescaled", meaning: "all numbers times 3 (vectors); the text three times over (mail)",
+		names: []string{drift.KindCovariate}, of: rescale},
 }
 
 func keepAll(*model.Example) bool { return true }

@@ -23,7 +23,8 @@ func drawOutcome(t *rapid.T) (truth []bool, o *outcome) {
 	o = &outcome{proper: true}
 	for range n {
 		truth = append(truth, rapid.Bool().Draw(t, "spam"))
-		z := rapid.OneOf(rapid.Float64Range(-30, 30), rapid.SampledFrom([]float64{-2, 0, 1, math.Inf(-1), math.Inf(1)})).Draw(t, "z")
+		z := rapid.OneOf(rapid.Float64Range(-30, 30),
+			rapid.SampledFrom([]float64{-2, 0, 1, math.Inf(-1), math.Inf(1)})).Draw(t, "z")
 		z = math.Round(1024*z) / 1024
 		o.add(z >= 0, z)
 		o.cpu[len(o.cpu)-1] = time.Duration(rapid.IntRange(0, 1000).Draw(t, "cpu"))
@@ -87,12 +88,14 @@ func TestResamplesAgainstEval(t *testing.T) {
 			got  float64
 			want eval.Tail
 		}{{"p < .05", got[slopeBelow], want.Below}, {"p > .95", got[slopeAbove], want.Above}} {
-			if w := float64(tail.want.Slope); math.IsNaN(tail.got) != math.IsNaN(w) || math.Abs(tail.got-w) > 1e-6*(1+math.Abs(w)) {
+			if w := float64(tail.want.Slope); math.IsNaN(tail.got) != math.IsNaN(w) ||
+				math.Abs(tail.got-w) > 1e-6*(1+math.Abs(w)) {
 				t.Errorf("slope where %s = %v, want %v (weights %v)", tail.name, tail.got, w, weights)
 			}
 		}
 		// The sums run in another order, and the fit stops at a step of 1e−9.
-		if got, want := got[slope], float64(want.CalibrationSlope); math.IsNaN(got) != math.IsNaN(want) || math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+		if got, want := got[slope], float64(want.CalibrationSlope); math.IsNaN(got) != math.IsNaN(want) ||
+			math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
 			t.Errorf("calibration slope = %v, want %v (weights %v)", got, want, weights)
 		}
 	})
@@ -101,7 +104,8 @@ func TestResamplesAgainstEval(t *testing.T) {
 // The filter's class decides lam% and the error, not its score.
 func TestOwnClass(t *testing.T) {
 	truth := []bool{true, true, false, false}
-	o := &outcome{logOdds: []float64{3, 1, -1, -2}, spam: []bool{true, false, false, false}, cpu: make([]time.Duration, 4), proper: true}
+	o := &outcome{logOdds: []float64{3, 1, -1, -2}, spam: []bool{true, false, false, false},
+		cpu: make([]time.Duration, 4), proper: true}
 	v := newRanking(truth, o, 0).measure([]int32{1, 1, 1, 1})
 	if v[wrongClass] != 0.25 || v[wrongAtHalf] != 0 || v[roca] != 0 {
 		t.Errorf("got %v", v)
@@ -118,7 +122,8 @@ func TestScoresThatAreNoProbabilities(t *testing.T) {
 	o := &outcome{logOdds: []float64{0.2, 7}, spam: []bool{false, true}, cpu: make([]time.Duration, 2)}
 	o.probabilities()
 	v := newRanking([]bool{false, true}, o, 0).measure([]int32{1, 1})
-	if v[roca] != 0 || v[wrongClass] != 0 || !math.IsNaN(v[logLoss]) || !math.IsNaN(v[calibration]) || !math.IsNaN(v[wrongAtHalf]) {
+	if v[roca] != 0 || v[wrongClass] != 0 || !math.IsNaN(v[logLoss]) || !math.IsNaN(v[calibration]) ||
+		!math.IsNaN(v[wrongAtHalf]) {
 		t.Errorf("got %v", v)
 	}
 	o = &outcome{logOdds: []float64{0, 0.5, 1}}
@@ -146,7 +151,8 @@ func TestBootstrapAgainstOracle(t *testing.T) {
 			o.cpu[len(o.cpu)-1] = time.Duration(1+f*random.IntN(100)) * time.Millisecond
 		}
 	}
-	all, pairs, err := bootstrap(t.Context(), []*ranking{newRanking(truth, filters[0], 0), newRanking(truth, filters[1], 0)}, resamples, seed)
+	all, pairs, err := bootstrap(t.Context(),
+		[]*ranking{newRanking(truth, filters[0], 0), newRanking(truth, filters[1], 0)}, resamples, seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,16 @@ import (
 
 	"github.com/emersion/go-milter"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/lab/product"
+	"hamlet/cmd/internal/process/cli"
 	"hamlet/stream"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
-// Latency holds the flags of `hamlet bench latency`.
+// Latency holds the flags of `hamlet-lab bench latency`.
 type Latency struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
@@ -39,13 +42,13 @@ type Latency struct {
 func (Latency) Help() string {
 	return `Examples:
   go build -o bin/ ./cmd/...
-  bin/hamlet bench latency --programs bin --index index.csv corpus.tar.gz
+  bin/hamlet-lab bench latency --programs bin --index index.csv corpus.tar.gz
 
 How long does one message wait for its verdict? A hamlet up is taught in a process of its own,
 with its doors open. Each message then goes through every way in turn, so that all see the same
 noise: one after the other, one at a time. A program is timed from its start to its end; a
 protocol from the connection, which the milter and spamd's door open for each message, to the
-answer. hamlet-filter, spamc and bogofilter are left out where they are not installed.`
+answer. spamc and bogofilter are left out where they are not installed.`
 }
 
 // A way asks about one message and returns when it has the answer.
@@ -102,7 +105,7 @@ func (c *Latency) Run(ctx context.Context, stdio cli.IO) (err error) {
 			}
 		}
 	}
-	return printLatency(stdio.Out, ways)
+	return latencies(ways).section().Print(stdio.Out)
 }
 
 // split returns the events to teach and the mails to ask about.
@@ -136,14 +139,14 @@ func (c *Latency) split(ctx context.Context, src *source.Source) (taught []strea
 // A runningUp is a hamlet up with its doors open.
 type runningUp struct {
 	cmd                       *exec.Cmd
-	self                      string // the program
+	hamlet                    string // its path
 	nats, http                string // host:port
 	spamdSocket, milterSocket string // paths
 }
 
 // startUp starts a hamlet up and returns when it has learnt the events.
 func startUp(ctx context.Context, dir string, taught []stream.Event) (*runningUp, error) {
-	self, err := os.Executable()
+	hamlet, err := product.Path()
 	if err != nil {
 		return nil, err
 	}
@@ -159,10 +162,10 @@ func startUp(ctx context.Context, dir string, taught []stream.Event) (*runningUp
 		return nil, err
 	}
 	r := &runningUp{
-		self: self, nats: freeAddress(), http: freeAddress(),
+		hamlet: hamlet, nats: product.FreeAddress(), http: product.FreeAddress(),
 		spamdSocket: filepath.Join(dir, "spamd.sock"), milterSocket: filepath.Join(dir, "milter.sock"),
 	}
-	r.cmd = exec.CommandContext(ctx, self, "up", "--open", "--listen-nats", r.nats, "--http", r.http,
+	r.cmd = exec.CommandContext(ctx, hamlet, "up", "--open", "--listen-nats", r.nats, "--http", r.http,
 		"--spamd", "unix:"+r.spamdSocket, "--milter", "unix:"+r.milterSocket, "--format", "jsonl", file)
 	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(os.Interrupt) }
 	r.cmd.WaitDelay = 20 * time.Second
@@ -190,16 +193,6 @@ func (r *runningUp) stop() {
 	_ = r.cmd.Wait()
 }
 
-// freeAddress returns an address of loopback on which nobody listens now.
-func freeAddress() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "127.0.0.1:0"
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // ways returns all ways that there are on this machine.
 func (c *Latency) ways(ctx context.Context, dir string, r *runningUp, taught []stream.Event) ([]way, error) {
 	conn, err := nats.Connect(nats.Config{URL: "nats://" + r.nats})
@@ -213,20 +206,20 @@ func (c *Latency) ways(ctx context.Context, dir string, r *runningUp, taught []s
 	}
 	ways := []way{
 		{name: "NATS, one connection", ask: func(ctx context.Context, message []byte) error {
-			_, err := client.Score(ctx, message, nats.TypeMail, false)
+			_, err := client.Ask(ctx, questions.Question{Body: message, ContentType: questions.Mail})
 			return err
 		}},
 		{name: "HTTP, one connection", ask: r.askHTTP},
 		{name: "spamd's protocol, a connection each", ask: r.askSpamd},
 		{name: "milter, a connection each", ask: r.askMilter},
-		{name: "hamlet score", ask: program(r.self, []string{"score", "--server", "nats://" + r.nats, "-"}, "p = ")},
+		{name: "hamlet score", ask: program(r.hamlet, []string{"score", "--server", "nats://" + r.nats, "-"}, "p = ")},
 	}
 	for _, p := range []struct {
 		name, file string
 		args       []string
 		want       string
 	}{
-		{"hamlet-filter", "hamlet-filter", []string{"--socket", "unix:" + r.spamdSocket}, "X-Hamlet: "},
+		{"spamc", "spamc", []string{"-U", r.spamdSocket}, "X-Hamlet: "},
 		{"spamc -c", "spamc", []string{"-c", "-U", r.spamdSocket}, "/5.0"},
 	} {
 		if path := c.find(p.file); path != "" {
@@ -238,7 +231,8 @@ func (c *Latency) ways(ctx context.Context, dir string, r *runningUp, taught []s
 		if err := teachBogofilter(ctx, path, home, taught); err != nil {
 			return nil, err
 		}
-		ways = append(ways, way{name: "bogofilter -p", ask: program(path, []string{"-d", home, "-p", "-e"}, "X-Bogosity: ")})
+		ways = append(ways, way{name: "bogofilter -p",
+			ask: program(path, []string{"-d", home, "-p", "-e"}, "X-Bogosity: ")})
 	}
 	return ways, nil
 }
@@ -297,11 +291,12 @@ func teachBogofilter(ctx context.Context, path, home string, taught []stream.Eve
 }
 
 func (r *runningUp) askHTTP(ctx context.Context, message []byte) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.http+"/v1/score", bytes.NewReader(message))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.http+"/v1/score",
+		bytes.NewReader(message))
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", nats.TypeMail)
+	request.Header.Set("Content-Type", questions.Mail)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
@@ -333,7 +328,8 @@ func (r *runningUp) askSpamd(_ context.Context, message []byte) error {
 
 func (r *runningUp) askMilter(_ context.Context, message []byte) error {
 	client := milter.NewClientWithOptions("unix", r.milterSocket, milter.ClientOptions{
-		ActionMask: milter.OptAddHeader | milter.OptChangeHeader | milter.OptQuarantine | milter.OptChangeFrom | milter.OptAddRcpt | milter.OptRemoveRcpt | milter.OptChangeBody,
+		ActionMask: milter.OptAddHeader | milter.OptChangeHeader | milter.OptQuarantine | milter.OptChangeFrom |
+			milter.OptAddRcpt | milter.OptRemoveRcpt | milter.OptChangeBody,
 	})
 	defer client.Close()
 	session, err := client.Session()
@@ -343,7 +339,8 @@ func (r *runningUp) askMilter(_ context.Context, message []byte) error {
 	defer session.Close()
 	message = bytes.ReplaceAll(message, []byte("\r\n"), []byte("\n"))
 	head, body, _ := bytes.Cut(message, []byte("\n\n"))
-	fields, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(slices.Clone(head), "\n\n"...)))).ReadMIMEHeader()
+	fields, _ := textproto.NewReader(bufio.NewReader(
+		bytes.NewReader(append(slices.Clone(head), "\n\n"...)))).ReadMIMEHeader()
 	if _, err := session.Conn("localhost", milter.FamilyInet, 25, "127.0.0.1"); err != nil {
 		return err
 	}
@@ -373,15 +370,17 @@ func (r *runningUp) askMilter(_ context.Context, message []byte) error {
 	return err
 }
 
-// printLatency prints the medians and the 99th percentiles.
-func printLatency(w io.Writer, ways []way) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%-36s %10s %10s %9s\n", "way", "median ms", "99 % ms", "messages")
-	for _, way := range ways {
+// latencies are the ways with their times.
+type latencies []way
+
+// section has the medians and the 99th percentiles.
+func (l latencies) section() *experiment.Section {
+	t := experiment.Table{Right: true, Head: [][]string{{"way", "median ms", "99 % ms", "messages"}}}
+	for _, way := range l {
 		slices.Sort(way.times)
 		n := len(way.times)
-		fmt.Fprintf(&text, "%-36s %10.2f %10.2f %9d\n", way.name, milliseconds(way.times[n/2]), milliseconds(way.times[min(n-1, n*99/100)]), n)
+		t.Addf("%s\t%.2f\t%.2f\t%d", way.name, milliseconds(way.times[n/2]),
+			milliseconds(way.times[min(n-1, n*99/100)]), n)
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return &experiment.Section{Table: t}
 }

@@ -12,7 +12,8 @@ func TestProgramWithAnotherAnswer(t *testing.T) {
 		"echo other; exit 3": "exit status 3",
 	} {
 		err := program("/bin/sh", []string{"-c", script}, "p = ")(t.Context(), nil)
-		if err == nil || !strings.Contains(err.Error(), "other") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "%!") {
+		if err == nil || !strings.Contains(err.Error(), "other") || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "%!") {
 			t.Errorf("%s: %v", script, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
 // adapter is a filter for sh. It answers spam if its word list holds the subject, and
@@ -55,16 +55,13 @@ func newBox(t *testing.T) box {
 	return b
 }
 
-// bench runs `hamlet bench mail` over the box.
+// bench runs `hamlet-lab bench mail` over the box.
 func (b box) bench(ctx context.Context, args ...string) (stdout string, err error) {
 	var c Command
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"mail", "--resamples", "20", "--table-bits", "8"}, args...)
-	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
-		return "", err
-	}
-	err = c.Run(ctx, "mail <source>", stdio)
+	err = settings.Run(ctx, "bench", "", &c, args, stdio)
 	return out.String() + errs.String(), err
 }
 
@@ -82,12 +79,15 @@ func TestSchedules(t *testing.T) {
 	for _, c := range []struct {
 		args, want string
 	}{
-		{"", "classify win; train spam win; classify lunch; train ham lunch; classify win; train spam win; classify lunch; train ham lunch"},
-		{"--delay 1", "classify win; classify lunch; train spam win; classify win; train ham lunch; classify lunch; train spam win"},
+		{"", "classify win; train spam win; classify lunch; train ham lunch; classify win; train spam win; classify " +
+			"lunch; train ham lunch"},
+		{"--delay 1", "classify win; classify lunch; train spam win; classify win; train ham lunch; classify lunch; " +
+			"train spam win"},
 		{"--delay 9", "classify win; classify lunch; classify win; classify lunch"},
 		{"--teach-first 1", "classify win; train spam win; classify lunch; classify win; classify lunch"},
 		{"--recipient USER3@", "classify win; classify lunch; classify win; classify lunch; train ham lunch"},
-		{"--flip 1", "classify win; train ham win; classify lunch; train spam lunch; classify win; train ham win; classify lunch; train spam lunch"},
+		{"--flip 1", "classify win; train ham win; classify lunch; train spam lunch; classify win; train ham win; " +
+			"classify lunch; train spam lunch"},
 		{"--limit 1", "classify win; train spam win"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -132,7 +132,8 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"4 messages, 2 spam, 2 ham", "taught at once: 4 taught", "1-ROCA%", "25.000 (", "hamlet / sh", "20 resamples", "Made by: "} {
+	for _, want := range []string{"4 messages, 2 spam, 2 ham", "taught at once: 4 taught", "1-ROCA%", "25.000 (",
+		"hamlet / sh", "20 resamples", "Made by: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -145,7 +146,8 @@ func TestFailures(t *testing.T) {
 	b := newBox(t)
 	script := func(classify string) string {
 		path := filepath.Join(t.TempDir(), "adapter")
-		text := fmt.Sprintf("#!/bin/sh\ncase $1 in classify) %s ;; finalize) echo finalize >>'%s' ;; esac\n", classify, b.log)
+		text := fmt.Sprintf("#!/bin/sh\ncase $1 in classify) %s ;; finalize) echo finalize >>'%s' ;; esac\n",
+			classify, b.log)
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +157,8 @@ func TestFailures(t *testing.T) {
 		name, adapter string
 		want          []string
 	}{
-		{"fails", script("echo no words today >&2; exit 4"), []string{"filter x: message 1: classify: exit status 4; it said: no words today"}},
+		{"fails", script("echo no words today >&2; exit 4"),
+			[]string{"filter x: message 1: classify: exit status 4; it said: no words today"}},
 		{"fails in silence", script("exit 4"), []string{"classify: exit status 4, and nothing on its standard error"}},
 		{"says nothing", script(":"), []string{`message 1: classify printed "": want class=spam|ham score=NUMBER`}},
 		{"prints nonsense", script("echo hello"), []string{`classify printed "hello"`}},
@@ -180,13 +183,15 @@ func TestFailures(t *testing.T) {
 		})
 	}
 	t.Run("does not end", func(t *testing.T) {
-		_, err := b.bench(t.Context(), "--index", b.index, "--filter-timeout", "50ms", "--filter", "x="+script("exec sleep 60"))
+		_, err := b.bench(t.Context(), "--index", b.index, "--filter-timeout", "50ms", "--filter",
+			"x="+script("exec sleep 60"))
 		if err == nil || !strings.Contains(err.Error(), "--filter-timeout") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("a child does not end", func(t *testing.T) {
-		_, err := b.bench(t.Context(), "--index", b.index, "--filter-timeout", "50ms", "--filter", "x="+script("sleep 60; true"))
+		_, err := b.bench(t.Context(), "--index", b.index, "--filter-timeout", "50ms", "--filter",
+			"x="+script("sleep 60; true"))
 		if err == nil || !strings.Contains(err.Error(), "--filter-timeout") {
 			t.Errorf("got %v", err)
 		}
@@ -238,8 +243,10 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestIsTo(t *testing.T) {
-	const mail = "Received: for <else@example.org>\r\nTo: a@example.org,\r\n\tB@Example.org\r\nSubject: to c@example.org\r\n d@x\r\nDelivered-To: list@x\r\n\r\nTo: body@x\r\n"
-	for text, want := range map[string]bool{"a@example": true, "b@example.ORG": true, "list@x": true, "else": false, "c@": false, "d@x": false, "body": false} {
+	const mail = "Received: for <else@example.org>\r\nTo: a@example.org,\r\n\tB@Example.org\r\nSubject: to " +
+		"c@example.org\r\n d@x\r\nDelivered-To: list@x\r\n\r\nTo: body@x\r\n"
+	for text, want := range map[string]bool{"a@example": true, "b@example.ORG": true, "list@x": true, "else": false,
+		"c@": false, "d@x": false, "body": false} {
 		if got := isTo([]byte(mail), text); got != want {
 			t.Errorf("to %q: %v", text, got)
 		}
@@ -278,17 +285,20 @@ esac
 		t.Fatal(err)
 	}
 	// The first spam is unsure: its class is wrong, its score above one half.
-	if f := got.Filters[1]; math.Abs(float64(f.Error.Value)-1.0/3) > 1e-12 || f.ErrorAtHalf.Value != 0 || f.ROCA.Value != 0 {
+	if f := got.Filters[1]; math.Abs(float64(f.Error.Value)-1.0/3) > 1e-12 || f.ErrorAtHalf.Value != 0 ||
+		f.ROCA.Value != 0 {
 		t.Errorf("got %+v", f)
 	}
 	_, err = b.bench(t.Context(), "--index", b.index, "--bogofilter")
-	if err == nil || !strings.Contains(err.Error(), "filter bogofilter: message 4: classify: exit status 3; it said: no word list") {
+	if err == nil || !strings.Contains(err.Error(), "filter bogofilter: message 4: classify: exit status 3; it said: "+
+		"no word list") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func FuzzParseVerdict(f *testing.F) {
-	for _, s := range []string{"class=spam score=0.97", "class=ham score=1e-9 user= tfile=x\n", "noise\nclass=Spam score=-3\n\n", "class=ham", "score=NaN class=spam", "="} {
+	for _, s := range []string{"class=spam score=0.97", "class=ham score=1e-9 user= tfile=x\n",
+		"noise\nclass=Spam score=-3\n\n", "class=ham", "score=NaN class=spam", "="} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, out []byte) {

@@ -2,12 +2,11 @@ package bench
 
 import (
 	"fmt"
-	"syscall"
 	"time"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/report"
+	"hamlet/cmd/internal/service/example"
+	"hamlet/cmd/internal/show/report"
 )
 
 // A parsedMessage is a message as input of hamlet's model.
@@ -94,22 +93,4 @@ func (h *ownFilter) take(s step, atOnce bool, out *outcome) (bool, error) {
 	out.add(prediction.LogOdds >= 0, prediction.LogOdds)
 	h.intervals.Add(prediction)
 	return true, nil
-}
-
-// processTime is the CPU time, user and system, that this process has used.
-func processTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0 // it fails only with a wrong argument
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// processMemory is the most memory that this process has had, in bytes.
-func processMemory() int64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0 // it fails only with a wrong argument
-	}
-	return usage.Maxrss << 10
 }

@@ -26,7 +26,8 @@ func TestPage(t *testing.T) {
 	if n := strings.Count(html, `role="img"`); n != 4 {
 		t.Errorf("%d curves, want 4", n)
 	}
-	for _, want := range []string{"1-ROCA%", "hamlet / &lt;b&gt;", "ham lost, %", "messages so far", "fraction of spam"} {
+	for _, want := range []string{"1-ROCA%", "hamlet / &lt;b&gt;", "ham lost, %", "messages so far",
+		"fraction of spam"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -106,7 +107,8 @@ func TestLearningCurve(t *testing.T) {
 func TestReliability(t *testing.T) {
 	o := &outcome{logOdds: []float64{-20, -20, 0.1, 0.2}, spam: make([]bool, 4), cpu: make([]time.Duration, 4)}
 	bins := newRanking([]bool{false, false, true, false}, o, 0).reliability()
-	if len(bins) != 2 || bins[0].n != 2 || bins[0].fraction != 0 || bins[1].fraction != 0.5 || bins[1].p < 0.52 || bins[1].p > 0.55 {
+	if len(bins) != 2 || bins[0].n != 2 || bins[0].fraction != 0 || bins[1].fraction != 0.5 || bins[1].p < 0.52 ||
+		bins[1].p > 0.55 {
 		t.Errorf("got %+v", bins)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hamlet/algos/drift"
+	"hamlet/algos/lab/detect"
 )
 
 // A watcher takes an event, counted from 1. It reports whether it raises the alarm.
@@ -29,9 +30,9 @@ var peers = []peer{
 	{
 		name: "DDM", on: "error", parameter: "drift level, standard deviations", low: 0.5, high: 500,
 		watch: func(threshold float64) (watcher, error) {
-			d, err := drift.NewDDM(drift.DDMConfig{Drift: threshold, Warning: min(2, threshold)})
+			d, err := detect.NewDDM(detect.DDMConfig{Drift: threshold, Warning: min(2, threshold)})
 			return func(_ int, wrong bool, _ float64) bool {
-				raises := d.Observe(wrong) == drift.OutOfControl
+				raises := d.Observe(wrong) == detect.OutOfControl
 				if raises {
 					d.Reset()
 				}
@@ -42,7 +43,7 @@ var peers = []peer{
 	{
 		name: "ADWIN", on: "error", parameter: "log₁₀ 1/δ", low: 0.01, high: 290,
 		watch: func(threshold float64) (watcher, error) {
-			a, err := drift.NewADWIN(drift.ADWINConfig{Delta: math.Pow(10, -threshold)})
+			a, err := detect.NewADWIN(detect.ADWINConfig{Delta: math.Pow(10, -threshold)})
 			return func(_ int, wrong bool, _ float64) bool {
 				return a.Observe(oneIf(wrong)).Rise > 0
 			}, err
@@ -51,7 +52,7 @@ var peers = []peer{
 	{
 		name: "ADWIN", on: "log loss", parameter: "log₁₀ 1/δ", low: 0.01, high: 290,
 		watch: func(threshold float64) (watcher, error) {
-			a, err := drift.NewADWIN(drift.ADWINConfig{Delta: math.Pow(10, -threshold)})
+			a, err := detect.NewADWIN(detect.ADWINConfig{Delta: math.Pow(10, -threshold)})
 			return func(_ int, _ bool, loss float64) bool {
 				return a.Observe(min(loss, clippedLoss)/clippedLoss).Rise > 0
 			}, err
@@ -143,7 +144,8 @@ const tuneSteps = 9
 // thresholds tried above it, and their number. It tries from the highest down, because
 // false alarms are not monotonic: a DDM that alarms while the model learns resets itself
 // and may be quiet later. If even the highest gives more alarms, tune returns it.
-func (p *peer) tune(ctx context.Context, clean []*series, learnt, target int) (threshold float64, alarms int, err error) {
+func (p *peer) tune(ctx context.Context, clean []*series, learnt,
+	target int) (threshold float64, alarms int, err error) {
 	threshold = p.high
 	if alarms, err = p.alarms(ctx, clean, learnt, threshold); err != nil || alarms > target {
 		return threshold, alarms, err

@@ -51,7 +51,8 @@ func TestTuneHitsItsTarget(t *testing.T) {
 			}
 			t.Logf("%s on %s: %d at %.4g, %d just below", p.name, p.on, alarms, threshold, below)
 			if alarms != counted || alarms > target || below <= target {
-				t.Errorf("%s on %s: %d alarms at %v (counted %d), %d below, want at most %d and more below", p.name, p.on, alarms, threshold, counted, below, target)
+				t.Errorf("%s on %s: %d alarms at %v (counted %d), %d below, want at most %d and more below", p.name,
+					p.on, alarms, threshold, counted, below, target)
 			}
 			if threshold > last {
 				t.Errorf("%s on %s: a threshold of %v for more alarms than %v is for", p.name, p.on, threshold, last)
@@ -70,21 +71,24 @@ func TestTuneHitsItsTarget(t *testing.T) {
 	twofold := peer{name: "twofold", low: 1, high: 64, watch: func(threshold float64) (watcher, error) {
 		return func(count int, _ bool, _ float64) bool { return count == 900 && threshold >= 2 && threshold < 4 }, nil
 	}}
-	if threshold, alarms, err := twofold.tune(t.Context(), clean[:1], 500, 0); err != nil || threshold < 4 || threshold > 4.01 || alarms != 0 {
+	if threshold, alarms, err := twofold.tune(t.Context(), clean[:1], 500, 0); err != nil || threshold < 4 ||
+		threshold > 4.01 || alarms != 0 {
 		t.Errorf("twofold: %d alarms at %v, %v; want none at 4", alarms, threshold, err)
 	}
 	// Quiet everywhere: tune returns the lowest threshold.
 	mute := peer{name: "mute", low: 1, high: 10, watch: func(float64) (watcher, error) {
 		return func(int, bool, float64) bool { return false }, nil
 	}}
-	if threshold, _, err := mute.tune(t.Context(), clean[:1], 500, 0); err != nil || threshold < 1 || threshold > math.Sqrt2 {
+	if threshold, _, err := mute.tune(t.Context(), clean[:1], 500, 0); err != nil || threshold < 1 ||
+		threshold > math.Sqrt2 {
 		t.Errorf("mute: a threshold of %v, %v", threshold, err)
 	}
 	// If no threshold meets the target, tune returns the highest.
 	loud := peer{name: "loud", low: 1, high: 10, watch: func(float64) (watcher, error) {
 		return func(int, bool, float64) bool { return true }, nil
 	}}
-	if threshold, alarms, err := loud.tune(t.Context(), clean[:1], 500, 3); err != nil || threshold != 10 || alarms != 7 {
+	if threshold, alarms, err := loud.tune(t.Context(), clean[:1], 500, 3); err != nil || threshold != 10 ||
+		alarms != 7 {
 		t.Errorf("loud: %d alarms at %v, %v; want 7 at 10", alarms, threshold, err)
 	}
 }
@@ -157,17 +161,19 @@ func TestAlarmTable(t *testing.T) {
 		return []finding{{delays: make([]float64, 4), raised: raised, delay: estimate{value, lo, hi}}}
 	}
 	r := &alarmResult{
-		plan: plan{seeds: 4, faultAt: 5_000, horizon: 2_000, learnt: 1_500}, command: "hamlet bench alarms",
+		plan: plan{seeds: 4, faultAt: 5_000, horizon: 2_000, learnt: 1_500}, command: "hamlet-lab bench alarms",
 		populations: []string{"one", "two"}, trials: []trial{{1, "two", &faults[1]}},
 		streams: 10, clean: 215_000, counted: 200_000, before: 14_000, target: 4, took: 3 * time.Second,
 		detectors: []detector{
 			{name: "always", falseAlarms: 200_000, beforehand: 14_000, findings: find(4, 1, 1, 1)},
-			{name: "Page–Hinkley", on: "error", parameter: "λ", threshold: 12.345, falseAlarms: 5, findings: find(3, 120, 90.5, never)},
-			{name: "named", on: "hamlet", own: true, names: true, falseAlarms: 4, beforehand: 1, findings: find(0, never, never, never)},
+			{name: "Page–Hinkley", on: "error", parameter: "λ", threshold: 12.345, falseAlarms: 5,
+				findings: find(3, 120, 90.5, never)},
+			{name: "named", on: "hamlet", own: true, names: true, falseAlarms: 4, beforehand: 1,
+				findings: find(0, never, never, never)},
 		},
 	}
 	var b strings.Builder
-	if err := r.writeTable(&b); err != nil {
+	if err := r.section().Print(&b); err != nil {
 		t.Fatal(err)
 	}
 	const want = `215000 events with true labels in 10 streams (one, two), 4 streams for each fault; in 3s
@@ -193,7 +199,7 @@ Ours have the thresholds`
 		"Page–Hinkley on the error has more at any.",
 		"Each other threshold was lowered in steps of √2",
 		"is raised in 3.9 % of spans of 2000 events (1.1 to 9.7 %)",
-		"Made by: hamlet bench alarms\n",
+		"Made by: hamlet-lab bench alarms\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())

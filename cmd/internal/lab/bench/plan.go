@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // A plan holds the sizes of the measurement.
@@ -55,10 +52,12 @@ func (p *plan) record(ctx context.Context, populations []*population, show *phas
 	length := each / streams
 	rec.clean = make([]*series, len(populations)*streams)
 	var done atomic.Int64
-	stop := show.begin(fmt.Sprintf("%d clean streams of %d events", len(rec.clean), length), len(rec.clean)*length, &done)
+	stop := show.begin(fmt.Sprintf("%d clean streams of %d events", len(rec.clean), length),
+		len(rec.clean)*length, &done)
 	err := eachOf(ctx, len(rec.clean), func(ctx context.Context, i int) (err error) {
 		// far from the seeds of the faults
-		rec.clean[i], err = populations[i%len(populations)].clean(ctx, p.seed+1<<20+uint64(i/len(populations)), length, &done)
+		rec.clean[i], err = populations[i%len(populations)].clean(ctx, p.seed+1<<20+uint64(i/len(populations)),
+			length, &done)
 		return err
 	})
 	stop()
@@ -94,23 +93,9 @@ func (p *plan) record(ctx context.Context, populations []*population, show *phas
 	return rec, nil
 }
 
-// eachOf calls f for 0 to n−1, on all cores.
-func eachOf(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return f(ctx, i)
-		})
-	}
-	return g.Wait()
-}
-
 // measure records the streams, tunes the peers and compares.
-func (p *plan) measure(ctx context.Context, populations []*population, curves bool, show *phases) (*alarmResult, error) {
+func (p *plan) measure(ctx context.Context, populations []*population, curves bool,
+	show *phases) (*alarmResult, error) {
 	start := time.Now()
 	rec, err := p.record(ctx, populations, show)
 	if err != nil {

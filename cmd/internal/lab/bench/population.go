@@ -11,9 +11,9 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/lab/synthetic"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/service/example"
 	"hamlet/stream"
 )
 
@@ -34,7 +34,8 @@ func newGenerator(cfg model.Config) *population {
 }
 
 // newSet reads a data set. Like eval it rejects rows that the model refuses.
-func newSet(name string, cfg source.Config, modelConfig func(dense []string) (model.Config, error), rejected func(error)) (_ *population, err error) {
+func newSet(name string, cfg source.Config, modelConfig func(dense []string) (model.Config, error),
+	rejected func(error)) (_ *population, err error) {
 	src, err := source.Open(cfg)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,8 @@ func newSet(name string, cfg source.Config, modelConfig func(dense []string) (mo
 			return nil, err
 		}
 		if err == nil && item.Event.Action != stream.Learn {
-			err = fmt.Errorf("event %d: a data set holds labelled events only, and this one withdraws one", item.Ordinal+1)
+			err = fmt.Errorf("event %d: a data set holds labelled events only, and this one withdraws one",
+				item.Ordinal+1)
 		}
 		var ex model.Example
 		if err == nil {
@@ -86,7 +88,8 @@ func setName(path string) string {
 	name := filepath.Base(path)
 	for {
 		ext := filepath.Ext(name)
-		if !slices.Contains([]string{".gz", ".zst", ".tar", ".data", ".csv", ".svm", ".jsonl", ".txt"}, ext) || ext == name {
+		if !slices.Contains([]string{".gz", ".zst", ".tar", ".data", ".csv", ".svm", ".jsonl", ".txt"}, ext) ||
+			ext == name {
 			return name
 		}
 		name = name[:len(name)-len(ext)]
@@ -203,5 +206,7 @@ func columnsOf(set []model.Example) (columns []column) {
 
 // number finds a name in a vector, which ascends by name.
 func number(v []feature.Number, name string) (int, bool) {
-	return slices.BinarySearchFunc(v, name, func(n feature.Number, name string) int { return cmp.Compare(n.Name, name) })
+	return slices.BinarySearchFunc(v, name, func(n feature.Number, name string) int {
+		return cmp.Compare(n.Name, name)
+	})
 }

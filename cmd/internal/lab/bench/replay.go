@@ -1,16 +1,18 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
 	"hamlet/stream"
 )
 
@@ -189,7 +191,8 @@ func (o *externalFilter) steps(ctx context.Context, steps []step, out *outcome) 
 // the body of a message without headers.
 func messageOf(item *source.Item) (*message, error) {
 	e := &item.Event
-	m := &message{ordinal: item.Ordinal, index: -1, event: *e, truth: item.Truth == stream.Spam, taughtSpam: e.Label == stream.Spam}
+	m := &message{ordinal: item.Ordinal, index: -1, event: *e, truth: item.Truth == stream.Spam,
+		taughtSpam: e.Label == stream.Spam}
 	place := func(format string, args ...any) error {
 		return fmt.Errorf("event %d: "+format, append([]any{item.Ordinal + 1}, args...)...)
 	}
@@ -217,4 +220,35 @@ func (o *outcome) probabilities() {
 	for i, s := range o.logOdds {
 		o.logOdds[i] = math.Log(s / (1 - s))
 	}
+}
+
+// isTo reports whether a header of delivery (Delivered-To, X-Original-To,
+// Envelope-To, To, Cc) of a message contains the text, in any case.
+func isTo(raw []byte, text string) bool {
+	text = strings.ToLower(text)
+	delivery := false // inside a header of delivery, which may be folded
+	for len(raw) > 0 {
+		line, rest, _ := bytes.Cut(raw, []byte{'\n'})
+		raw = rest
+		line = bytes.TrimSuffix(line, []byte{'\r'})
+		if len(line) == 0 {
+			return false
+		}
+		if line[0] != ' ' && line[0] != '\t' {
+			name, value, _ := bytes.Cut(line, []byte{':'})
+			line, delivery = value, delivers(string(name))
+		}
+		if delivery && strings.Contains(strings.ToLower(string(line)), text) {
+			return true
+		}
+	}
+	return false
+}
+
+func delivers(header string) bool {
+	switch strings.ToLower(strings.TrimSpace(header)) {
+	case "delivered-to", "x-original-to", "envelope-to", "to", "cc":
+		return true
+	}
+	return false
 }

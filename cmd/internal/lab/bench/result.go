@@ -4,15 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/algos/eval"
+	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // A result is the measurement of all filters.
@@ -47,21 +45,6 @@ type measured struct {
 	memory  int64   // bytes; 0: unknown
 }
 
-// speedMeaning and memoryMeaning explain the figures that have no interval.
-const (
-	speedMeaning  = "messages a second by the clock; others run beside each other"
-	memoryMeaning = "at the end, if it stays alive; hamlet's is the most of all of bench"
-)
-
-func (m *measured) speedText() string { return fmt.Sprintf("%.0f /s", m.speed) }
-
-func (m *measured) memoryText() string {
-	if m.memory == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.0f MiB", float64(m.memory)/(1<<20))
-}
-
 // measure computes the figures of a replay.
 func measure(ctx context.Context, r *mailReplay, c *Mail) (*result, error) {
 	rankings := make([]*ranking, len(r.outcomes))
@@ -86,7 +69,8 @@ func measure(ctx context.Context, r *mailReplay, c *Mail) (*result, error) {
 		}
 	}
 	for i, o := range r.outcomes {
-		out.filters = append(out.filters, measured{o.name, estimates[i], float64(len(r.truth)) / o.wall.Seconds(), o.memory})
+		out.filters = append(out.filters, measured{o.name, estimates[i], float64(len(r.truth)) / o.wall.Seconds(),
+			o.memory})
 	}
 	for i := range pairs {
 		pairs[i].other = r.outcomes[i+1].name
@@ -119,17 +103,6 @@ func (c *Mail) mode() string {
 	return strings.Join(parts, ", ")
 }
 
-// commandLine is the command that this process runs.
-func commandLine() string {
-	words := append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)
-	for i, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$*?;&|<>()[]{}~`#!") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
-}
-
 // A row describes how a figure is shown.
 type row struct {
 	figure  figure
@@ -148,7 +121,8 @@ var rows = []row{
 	{wrongAtHalf, "error at ½", " %", 100, 2, "on the wrong side of p = ½"},
 	{logLoss, "log loss", "", 1, 4, "nats a message"},
 	{calibration, "ECE", " %", 100, 2, "expected calibration error, 15 bins"},
-	{slope, "calibration slope", "", 1, 2, "of the labels' logit on the log-odds; –: certain of what was not so, or no fit"},
+	{slope, "calibration slope", "", 1, 2, "of the labels' logit on the log-odds; –: certain of what was not so, or " +
+		"no fit"},
 	{slopeBelow, "  where p < .05", "", 1, 2, "fitted to those messages alone; –: under 5 of a class, or no fit"},
 	{slopeAbove, "  where p > .95", "", 1, 2, "the same"},
 	{firstLoss, "first 400: log loss", "", 1, 4, "nats a message, cold start"},
@@ -176,38 +150,41 @@ func ratioText(e estimate) string {
 	return fmt.Sprintf("%.3f (%.3f to %.3f)", e.value, e.lo, e.hi)
 }
 
-// writeTable prints the result for people.
-func (r *result) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n\n", r.summary())
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range r.filters {
-		fmt.Fprintf(t, "\t%s", f.name)
-	}
-	fmt.Fprintln(t, "\t")
-	for i := range rows {
-		fmt.Fprintf(t, "%s", rows[i].name)
-		for _, f := range r.filters {
-			fmt.Fprintf(t, "\t%s", rows[i].text(f.figures[rows[i].figure]))
-		}
-		fmt.Fprintf(t, "\t%s\n", rows[i].meaning)
-	}
-	line := func(name string, text func(*measured) string, meaning string) {
-		fmt.Fprint(t, name)
+// section shows the result.
+func (r *result) section() *experiment.Section {
+	var t experiment.Table
+	add := func(name string, text func(*measured) string, meaning string) {
+		cells := []string{name}
 		for i := range r.filters {
-			fmt.Fprintf(t, "\t%s", text(&r.filters[i]))
+			cells = append(cells, text(&r.filters[i]))
 		}
-		fmt.Fprintf(t, "\t%s\n", meaning)
+		t.Add(append(cells, meaning)...)
 	}
-	line("speed", (*measured).speedText, speedMeaning)
-	line("memory", (*measured).memoryText, memoryMeaning)
+	add("", func(m *measured) string { return m.name }, "")
+	t.Head, t.Rows = [][]string{t.Rows[0].Cells}, nil
+	for i := range rows {
+		add(rows[i].name, func(m *measured) string { return rows[i].text(m.figures[rows[i].figure]) }, rows[i].meaning)
+	}
+	add("speed", func(m *measured) string { return fmt.Sprintf("%.0f /s", m.speed) },
+		"messages a second by the clock; others run beside each other")
+	add("memory", func(m *measured) string {
+		if m.memory == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%.0f MiB", float64(m.memory)/(1<<20))
+	}, "at the end, if it stays alive; hamlet's is the most of all of bench")
 	for _, p := range r.pairs {
-		fmt.Fprintf(t, "%s / %s\t1-ROCA%%  %s\tCPU time  %s\tratios, paired\n", hamlet, p.other, ratioText(p.roca), ratioText(p.cpu))
+		t.Add(hamlet+" / "+p.other, "1-ROCA%  "+ratioText(p.roca), "CPU time  "+ratioText(p.cpu), "ratios, paired")
 	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", r.notes())
-	return err
+	return &experiment.Section{Lead: experiment.Plain(r.summary()), Table: t, Notes: experiment.Plain(r.notes()...)}
+}
+
+// page is the section with its curves.
+func (r *result) page() *experiment.Section {
+	s := r.section()
+	area, wrong := r.learningCharts()
+	s.Charts = append([]chart.Chart{r.rocChart(), area, wrong}, r.reliabilityCharts()...)
+	return s
 }
 
 func percent(share eval.Measure) string {
@@ -218,7 +195,8 @@ func percent(share eval.Measure) string {
 }
 
 func (r *result) summary() string {
-	s := fmt.Sprintf("%d messages, %d spam, %d ham; each classified before it was taught, %s: %d taught", r.events, r.spam, r.events-r.spam, r.mode, r.taught)
+	s := fmt.Sprintf("%d messages, %d spam, %d ham; each classified before it was taught, %s: %d taught", r.events,
+		r.spam, r.events-r.spam, r.mode, r.taught)
 	if r.from > 0 {
 		s += fmt.Sprintf("; the first %d are not in the figures", r.from)
 	}
@@ -228,16 +206,19 @@ func (r *result) summary() string {
 	return s
 }
 
-func (r *result) notes() string {
+func (r *result) notes() []string {
 	lines := []string{
-		fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.", r.resamples, r.seed),
+		fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.", r.resamples,
+			r.seed),
 		fmt.Sprintf("hamlet by the clock: %v to parse a message, %v to classify and learn it.",
 			r.parsing.Round(time.Microsecond/10), r.modelling.Round(time.Microsecond/10)),
-		fmt.Sprintf("hamlet's p is inside its own 90 %% interval in %s %% of all messages, in %s %% before intervals are widened to contain it.",
+		fmt.Sprintf("hamlet's p is inside its own 90 %% interval in %s %% of all messages, in %s %% before intervals "+
+			"are widened to contain it.",
 			percent(r.inside), percent(r.central)),
 	}
 	if r.idle > 0 {
-		lines = append(lines, fmt.Sprintf("An adapter that only starts its processes takes %.3f ms of CPU time per message here.",
+		lines = append(lines, fmt.Sprintf("An adapter that only starts its processes takes %.3f ms of CPU time per "+
+			"message here.",
 			1e3*r.idle.Seconds()))
 		for i, p := range r.pairs {
 			if r.outcomes[i+1].serves {
@@ -249,7 +230,7 @@ func (r *result) notes() string {
 			}
 		}
 	}
-	return strings.Join(append(lines, "Made by: "+r.command), "\n")
+	return append(lines, "Made by: "+r.command)
 }
 
 // jsonResult is the output of --json. Fractions are in [0, 1]; figures with % in their
@@ -314,10 +295,12 @@ func finite(v float64) eval.Measure {
 	return eval.Measure(v)
 }
 
-func (r *result) writeJSON(w io.Writer) error {
+// MarshalJSON writes a jsonResult.
+func (r *result) MarshalJSON() ([]byte, error) {
 	out := jsonResult{
 		Command: r.command, Mode: r.mode, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
-		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Idle: r.idle.Seconds(), Ratios: []jsonRatio{},
+		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Idle: r.idle.Seconds(),
+		Ratios: []jsonRatio{},
 		Inside: r.inside, Central: r.central,
 	}
 	for _, f := range r.filters {
@@ -325,18 +308,12 @@ func (r *result) writeJSON(w io.Writer) error {
 		out.Filters = append(out.Filters, jsonFilter{
 			f.name, toJSON(v[roca]), toJSON(v[lamPercent]), toJSON(v[missed]), toJSON(v[wrongClass]),
 			toJSON(v[wrongAtHalf]), toJSON(v[logLoss]), toJSON(v[calibration]), toJSON(v[slope]),
-			toJSON(v[slopeBelow]), toJSON(v[slopeAbove]), toJSON(v[firstLoss]), toJSON(v[firstROCA]), toJSON(v[cpuTime]), f.speed, f.memory,
+			toJSON(v[slopeBelow]), toJSON(v[slopeAbove]), toJSON(v[firstLoss]), toJSON(v[firstROCA]),
+			toJSON(v[cpuTime]), f.speed, f.memory,
 		})
 	}
 	for _, p := range r.pairs {
 		out.Ratios = append(out.Ratios, jsonRatio{p.other, toJSON(p.roca), toJSON(p.cpu)})
 	}
-	return writeJSON(w, out)
-}
-
-func writeJSON(w io.Writer, v any) error {
-	if err := json.NewEncoder(w).Encode(v); err != nil {
-		return fmt.Errorf("write the result in JSON: %w", err)
-	}
-	return nil
+	return json.Marshal(out)
 }

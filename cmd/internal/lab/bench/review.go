@@ -3,42 +3,36 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/review"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/operate/review"
+	"hamlet/cmd/internal/process/cli"
 )
 
-// Review holds the flags of `hamlet bench review`.
+// Review holds the flags of `hamlet-lab bench review`.
 type Review struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
-	source.Flags
-	settings.ResearchModel
+	Stream
 
 	TeachFirst int    `help:"Messages at the beginning that are all labelled." default:"300" placeholder:"N"`
 	Every      int    `help:"Of so many further messages in a row one is labelled." default:"10" placeholder:"N"`
 	Seeds      int    `help:"Random choices to average." default:"5" placeholder:"N"`
 	Seed       uint64 `help:"First seed of the random choices." default:"1" placeholder:"S"`
-	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
+	Output
 }
 
 // Help is shown by kong below the flags.
 func (Review) Help() string {
 	return `Examples:
-  hamlet bench review SMSSpamCollection
-  hamlet bench review --index index.csv corpus.tar.gz
-  hamlet bench review --every 50 --seeds 20 SMSSpamCollection
+  hamlet-lab bench review SMSSpamCollection
+  hamlet-lab bench review --index index.csv corpus.tar.gz
+  hamlet-lab bench review --every 50 --seeds 20 SMSSpamCollection
 
 A person labels one message in ten. Which? Each line is a way to choose, and each message is scored
 before anything is learnt of it. The ways:
@@ -103,52 +97,28 @@ type reviewResult struct {
 	took time.Duration
 }
 
-// check reports wrong usage.
-func (c *Review) check() error {
-	for _, n := range []struct {
-		flag         string
-		value, least int
-	}{{"--teach-first", c.TeachFirst, 0}, {"--every", c.Every, 1}, {"--seeds", c.Seeds, 1}} {
-		if n.value < n.least {
-			return cli.Usagef("%s: %d is below %d", n.flag, n.value, n.least)
-		}
-	}
-	return nil
-}
-
 // Run measures every way of choosing and prints the table.
 func (c *Review) Run(ctx context.Context, stdio cli.IO) error {
-	if err := c.check(); err != nil {
+	if err := atLeast(limit{"--teach-first", c.TeachFirst, 0}, limit{"--every", c.Every, 1},
+		limit{"--seeds", c.Seeds, 1}); err != nil {
 		return err
 	}
-	rejections := report.Rejections{W: stdio.Err}
-	defer rejections.Close()
-	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
-	cfg.Stdin = stdio.In
-	set, err := newSet("stream", cfg, c.ResearchModel.Config, rejections.Add)
-	if err != nil {
-		return err
-	}
-	if len(set.set) < c.TeachFirst+c.Every {
-		return fmt.Errorf("--teach-first %d and --every %d leave nothing to choose: there are %d events", c.TeachFirst, c.Every, len(set.set))
-	}
-	result, err := c.measure(ctx, set, newPhases(stdio.Err))
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return writeJSON(stdio.Out, result)
-	}
-	return result.writeTable(stdio.Out)
+	return c.run(ctx, stdio, c.Output, c.measure)
 }
 
-func (c *Review) measure(ctx context.Context, set *population, show *phases) (*reviewResult, error) {
+func (c *Review) measure(ctx context.Context, set *population, show *phases) (measurement, error) {
+	if len(set.set) < c.TeachFirst+c.Every {
+		return nil, fmt.Errorf("--teach-first %d and --every %d leave nothing to choose: there are %d events",
+			c.TeachFirst, c.Every, len(set.set))
+	}
 	start := time.Now()
-	r := &reviewResult{Command: commandLine(), Events: len(set.set), First: c.TeachFirst, Every: c.Every, Seeds: c.Seeds}
+	r := &reviewResult{Command: commandLine(), Events: len(set.set), First: c.TeachFirst, Every: c.Every,
+		Seeds: c.Seeds}
 	last := len(choosings) - 1
 	runs := make([]reviewRun, last+c.Seeds)
 	var done atomic.Int64
-	stop := show.begin(fmt.Sprintf("%d ways of choosing, the random one %d times", len(choosings), c.Seeds), len(runs)*len(set.set), &done)
+	stop := show.begin(fmt.Sprintf("%d ways of choosing, the random one %d times", len(choosings), c.Seeds),
+		len(runs)*len(set.set), &done)
 	err := eachOf(ctx, len(runs), func(ctx context.Context, i int) (err error) {
 		runs[i], err = c.choose(ctx, set, &choosings[min(i, last)], c.Seed+uint64(max(0, i-last)), &done)
 		return err
@@ -181,7 +151,8 @@ func meanRun(runs []reviewRun) reviewRun {
 
 // choose runs a model over the stream with one way of choosing. A row's label is learnt
 // once all of the row are scored.
-func (c *Review) choose(ctx context.Context, set *population, way *choosing, seed uint64, done *atomic.Int64) (run reviewRun, err error) {
+func (c *Review) choose(ctx context.Context, set *population, way *choosing, seed uint64,
+	done *atomic.Int64) (run reviewRun, err error) {
 	m, err := model.New(set.model)
 	if err != nil {
 		return run, err
@@ -226,21 +197,18 @@ func (c *Review) choose(ctx context.Context, set *population, way *choosing, see
 	return run, nil
 }
 
-// writeTable prints r as a table, a line for each way of choosing.
-func (r *reviewResult) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%d messages; the first %d are labelled, then one of %d\n\n", r.Events, r.First, r.Every)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "chosen by\tlabels\tspam\tlog loss\tless\t1-ROCA%\tlater log loss\tlater 1-ROCA%\t\n")
+// section has a line for each way of choosing.
+func (r *reviewResult) section() *experiment.Section {
+	t := experiment.Table{Right: true, Head: [][]string{{"chosen by", "labels", "spam", "log loss", "less", "1-ROCA%",
+		"later log loss", "later 1-ROCA%"}}}
 	random := &r.Lines[len(r.Lines)-1]
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		fmt.Fprintf(t, "%s\t%d\t%.0f %%\t%.4f\t%.1f %%\t%.3f\t%.4f\t%.3f\t\n", l.Choice, l.Labels, 100*l.Spam, l.LogLoss,
+		t.Addf("%s\t%d\t%.0f %%\t%.4f\t%.1f %%\t%.3f\t%.4f\t%.3f", l.Choice, l.Labels, 100*l.Spam, l.LogLoss,
 			100*(1-l.LogLoss/random.LogLoss), l.ROCA, l.LaterLogLoss, l.LaterROCA)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\nrandom: log loss %.4f to %.4f in %d choices\n%s\ntook %v\n",
-		random.Lowest, random.Highest, r.Seeds, r.Command, r.took.Round(time.Second))
-	return err
+	lead := fmt.Sprintf("%d messages; the first %d are labelled, then one of %d", r.Events, r.First, r.Every)
+	note := fmt.Sprintf("random: log loss %.4f to %.4f in %d choices", random.Lowest, random.Highest, r.Seeds)
+	return &experiment.Section{Lead: experiment.Plain(lead), Table: t,
+		Notes: append(experiment.Plain(note), made(r.Command, r.took)...)}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"hamlet/algos/algotest/dataset"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
 func benchReview(t *testing.T, args ...string) (stdout string, err error) {
@@ -19,10 +19,7 @@ func benchReview(t *testing.T, args ...string) (stdout string, err error) {
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"review", "--no-alarms", "--experts", "lean"}, args...)
-	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
-		return "", err
-	}
-	err = c.Run(t.Context(), "review <source>", stdio)
+	err = settings.Run(t.Context(), "bench", "", &c, args, stdio)
 	return out.String(), err
 }
 
@@ -46,7 +43,8 @@ func TestReview(t *testing.T) {
 		if l.Choice != choosings[i].name || l.Labels != 300+120 {
 			t.Errorf("%+v: want 420 labels by %s", l, choosings[i].name)
 		}
-		if !(l.LogLoss > 0 && l.LogLoss < 0.5) || !(l.ROCA > 0 && l.ROCA < 50) || !(l.LaterLogLoss > 0) || !(l.Lowest <= l.LogLoss && l.LogLoss <= l.Highest) {
+		if !(l.LogLoss > 0 && l.LogLoss < 0.5) || !(l.ROCA > 0 && l.ROCA < 50) || !(l.LaterLogLoss > 0) ||
+			!(l.Lowest <= l.LogLoss && l.LogLoss <= l.Highest) {
 			t.Errorf("%+v: want figures", l)
 		}
 	}
@@ -63,8 +61,10 @@ func TestReview(t *testing.T) {
 }
 
 func TestMeanRun(t *testing.T) {
-	m := meanRun([]reviewRun{{Choice: "random", Labels: 3, LogLoss: .1, ROCA: 1, Spam: .2}, {Choice: "random", Labels: 3, LogLoss: .3, ROCA: 2, Spam: .4}})
-	if m.Labels != 3 || math.Abs(float64(m.LogLoss)-.2) > 1e-12 || m.ROCA != 1.5 || math.Abs(m.Spam-.3) > 1e-12 || m.Lowest != .1 || m.Highest != .3 {
+	m := meanRun([]reviewRun{{Choice: "random", Labels: 3, LogLoss: .1, ROCA: 1, Spam: .2},
+		{Choice: "random", Labels: 3, LogLoss: .3, ROCA: 2, Spam: .4}})
+	if m.Labels != 3 || math.Abs(float64(m.LogLoss)-.2) > 1e-12 || m.ROCA != 1.5 || math.Abs(m.Spam-.3) > 1e-12 ||
+		m.Lowest != .1 || m.Highest != .3 {
 		t.Errorf("%+v", m)
 	}
 }

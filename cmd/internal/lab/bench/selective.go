@@ -3,39 +3,33 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/process/cli"
 )
 
-// Selective holds the flags of `hamlet bench selective`.
+// Selective holds the flags of `hamlet-lab bench selective`.
 type Selective struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
-	source.Flags
-	settings.ResearchModel
+	Stream
 
 	TeachFirst int    `help:"Messages at the beginning that are all labelled, and not measured." default:"300" placeholder:"N"`
 	After      int    `help:"An answer is assumed to be right after so many further messages." default:"200" placeholder:"N"`
 	Seed       uint64 `help:"Seed of who reports a tenth of the errors." default:"1" placeholder:"S"`
-	JSON       bool   `name:"json" help:"Print one object in JSON instead of a table."`
+	Output
 }
 
 // Help is shown by kong below the flags.
 func (Selective) Help() string {
 	return `Examples:
-  hamlet bench selective SMSSpamCollection
-  hamlet bench selective --index index.csv corpus.tar.gz
-  hamlet bench selective --teach-first 0 SMSSpamCollection
+  hamlet-lab bench selective SMSSpamCollection
+  hamlet-lab bench selective --index index.csv corpus.tar.gz
+  hamlet-lab bench selective --teach-first 0 SMSSpamCollection
 
 People label what they see wrong: spam in the inbox, ham in the junk folder. What does a model learn
 from these labels alone, and what if it learns its own verdicts as well, once nobody has
@@ -44,17 +38,6 @@ contradicted them for --after messages? The verdict unsure is not learnt.
 Each line is a way of labelling, without and with that. "junked" is ham whose verdict was spam,
 "missed" spam whose verdict was not. "wrong" counts the assumed labels that were false. All figures are of what comes after
 --teach-first.`
-}
-
-// check reports wrong usage.
-func (c *Selective) check() error {
-	switch {
-	case c.TeachFirst < 0:
-		return cli.Usagef("--teach-first: %d is below 0", c.TeachFirst)
-	case c.After < 1:
-		return cli.Usagef("--after: %d is below 1", c.After)
-	}
-	return nil
 }
 
 // A labelling says which messages are labelled: who sees that a verdict is wrong, and reports it.
@@ -66,7 +49,9 @@ type labelling struct {
 var labellings = []labelling{
 	{"all", func(bool, bool, *rand.Rand) bool { return true }},
 	{"errors", func(spam, junked bool, _ *rand.Rand) bool { return spam != junked }},
-	{"a tenth of the errors", func(spam, junked bool, r *rand.Rand) bool { return spam != junked && r.Float64() < 0.1 }},
+	{"a tenth of the errors", func(spam, junked bool, r *rand.Rand) bool {
+		return spam != junked && r.Float64() < 0.1
+	}},
 	{"junked ham", func(spam, junked bool, _ *rand.Rand) bool { return !spam && junked }},
 	{"missed spam", func(spam, junked bool, _ *rand.Rand) bool { return spam && !junked }},
 	{"all ham", func(spam, _ bool, _ *rand.Rand) bool { return !spam }},
@@ -87,54 +72,40 @@ type selectiveRun struct {
 
 // A selectiveResult is the table.
 type selectiveResult struct {
-	Command string `json:"command"`
-	Events  int    `json:"events"`
-	From    int    `json:"from"`
-	Lines   []struct {
-		Labels  string       `json:"labels_for"`
-		Without selectiveRun `json:"without"`
-		With    selectiveRun `json:"with"`
-	} `json:"lines"`
+	Command string          `json:"command"`
+	Events  int             `json:"events"`
+	From    int             `json:"from"`
+	Lines   []selectiveLine `json:"lines"`
 
 	took time.Duration
 }
 
-// Run measures every way of labelling and prints the table.
-func (c *Selective) Run(ctx context.Context, stdio cli.IO) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	rejections := report.Rejections{W: stdio.Err}
-	defer rejections.Close()
-	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
-	cfg.Stdin = stdio.In
-	set, err := newSet("stream", cfg, c.ResearchModel.Config, rejections.Add)
-	if err != nil {
-		return err
-	}
-	if len(set.set) <= c.TeachFirst {
-		return fmt.Errorf("--teach-first %d leaves nothing to measure: there are %d events", c.TeachFirst, len(set.set))
-	}
-	result, err := c.measure(ctx, set, newPhases(stdio.Err))
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return writeJSON(stdio.Out, result)
-	}
-	return result.writeTable(stdio.Out)
+// A selectiveLine is one way of labelling, without and with assumed answers.
+type selectiveLine struct {
+	Labels  string       `json:"labels_for"`
+	Without selectiveRun `json:"without"`
+	With    selectiveRun `json:"with"`
 }
 
-func (c *Selective) measure(ctx context.Context, set *population, show *phases) (*selectiveResult, error) {
+// Run measures every way of labelling and prints the table.
+func (c *Selective) Run(ctx context.Context, stdio cli.IO) error {
+	if err := atLeast(limit{"--teach-first", c.TeachFirst, 0}, limit{"--after", c.After, 1}); err != nil {
+		return err
+	}
+	return c.run(ctx, stdio, c.Output, c.measure)
+}
+
+func (c *Selective) measure(ctx context.Context, set *population, show *phases) (measurement, error) {
+	if len(set.set) <= c.TeachFirst {
+		return nil, fmt.Errorf("--teach-first %d leaves nothing to measure: there are %d events", c.TeachFirst,
+			len(set.set))
+	}
 	start := time.Now()
-	r := &selectiveResult{Command: commandLine(), Events: len(set.set), From: c.TeachFirst}
-	r.Lines = make([]struct {
-		Labels  string       `json:"labels_for"`
-		Without selectiveRun `json:"without"`
-		With    selectiveRun `json:"with"`
-	}, len(labellings))
+	r := &selectiveResult{Command: commandLine(), Events: len(set.set), From: c.TeachFirst,
+		Lines: make([]selectiveLine, len(labellings))}
 	var done atomic.Int64
-	stop := show.begin(fmt.Sprintf("%d ways of labelling, twice each", len(labellings)), 2*len(labellings)*len(set.set), &done)
+	stop := show.begin(fmt.Sprintf("%d ways of labelling, twice each", len(labellings)),
+		2*len(labellings)*len(set.set), &done)
 	err := eachOf(ctx, 2*len(labellings), func(ctx context.Context, i int) (err error) {
 		line := &r.Lines[i/2]
 		run := &line.Without
@@ -152,7 +123,8 @@ func (c *Selective) measure(ctx context.Context, set *population, show *phases) 
 }
 
 // label runs a model over the stream with one way of labelling.
-func (c *Selective) label(ctx context.Context, set *population, way *labelling, assume bool, done *atomic.Int64) (run selectiveRun, err error) {
+func (c *Selective) label(ctx context.Context, set *population, way *labelling, assume bool,
+	done *atomic.Int64) (run selectiveRun, err error) {
 	m, err := model.New(set.model)
 	if err != nil {
 		return run, err
@@ -215,20 +187,18 @@ func (c *Selective) label(ctx context.Context, set *population, way *labelling, 
 	return run, nil
 }
 
-// writeTable prints r as a table, a line for each way of labelling.
-func (r *selectiveResult) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%d messages; figures from message %d on; beside each other without and with assumed answers\n\n", r.Events, r.From+1)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "labels for\tlabels\tassumed\twrong\tjunked\t\tmissed\t\tlog loss\t\t1-ROCA%\t\t\n")
+// section has a line for each way of labelling.
+func (r *selectiveResult) section() *experiment.Section {
+	t := experiment.Table{Right: true, Head: [][]string{{"labels for", "labels", "assumed", "wrong", "junked", "",
+		"missed", "",
+		"log loss", "", "1-ROCA%", ""}}}
 	for i := range r.Lines {
 		l := &r.Lines[i]
 		a, b := &l.Without, &l.With
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.4f\t%.4f\t%.3f\t%.3f\t\n", l.Labels, a.Labels, b.Assumed, b.Wrong,
+		t.Addf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.4f\t%.4f\t%.3f\t%.3f", l.Labels, a.Labels, b.Assumed, b.Wrong,
 			a.Junked, b.Junked, a.Missed, b.Missed, a.LogLoss, b.LogLoss, a.ROCA, b.ROCA)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\ntook %v\n", r.Command, r.took.Round(time.Second))
-	return err
+	lead := fmt.Sprintf("%d messages; figures from message %d on; beside each other without and with assumed answers",
+		r.Events, r.From+1)
+	return &experiment.Section{Lead: experiment.Plain(lead), Table: t, Notes: made(r.Command, r.took)}
 }

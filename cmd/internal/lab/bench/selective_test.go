@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"hamlet/algos/algotest/dataset"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
 func selective(t *testing.T, args ...string) (stdout string, err error) {
@@ -18,10 +18,7 @@ func selective(t *testing.T, args ...string) (stdout string, err error) {
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"selective", "--no-alarms", "--experts", "lean"}, args...)
-	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
-		return "", err
-	}
-	err = c.Run(t.Context(), "selective <source>", stdio)
+	err = settings.Run(t.Context(), "bench", "", &c, args, stdio)
 	return out.String(), err
 }
 
@@ -44,7 +41,8 @@ func TestSelective(t *testing.T) {
 	if all.Labels != "all" || all.Without != all.With || all.With.Assumed != 0 || all.With.Labels != 3000 {
 		t.Errorf("with all labels: %+v", all)
 	}
-	if w := errors.With; errors.Labels != "errors" || w.Assumed < 2000 || w.Wrong > w.Assumed/50 || w.LogLoss > 0.7*errors.Without.LogLoss {
+	if w := errors.With; errors.Labels != "errors" || w.Assumed < 2000 || w.Wrong > w.Assumed/50 ||
+		w.LogLoss > 0.7*errors.Without.LogLoss {
 		t.Errorf("with labels for errors: %+v", errors)
 	}
 	if n := errors.Without.Labels - 300; n != errors.Without.Junked+errors.Without.Missed {

@@ -85,7 +85,8 @@ func (s *series) firstName(at, end int) (kind string, ok bool) {
 }
 
 // record applies n events to m and appends its answers.
-func (s *series) record(ctx context.Context, m *model.Model, next func() (model.Example, error), alter change, n int, done *atomic.Int64) error {
+func (s *series) record(ctx context.Context, m *model.Model, next func() (model.Example, error), alter change, n int,
+	done *atomic.Int64) error {
 	for k := 0; k < n; {
 		if k%64 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -176,6 +177,7 @@ func (w *population) faulty(ctx context.Context, seed uint64, at, n int, done *a
 
 func (s *series) clone() *series {
 	return &series{
-		wrong: slices.Clone(s.wrong), loss: slices.Clone(s.loss), opened: slices.Clone(s.opened), names: slices.Clone(s.names),
+		wrong: slices.Clone(s.wrong), loss: slices.Clone(s.loss), opened: slices.Clone(s.opened),
+		names: slices.Clone(s.names),
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"hamlet/cmd/internal/lab/product"
 )
 
 // A server is an adapter that stays alive and answers line by line. Its processes are a
@@ -33,7 +34,7 @@ func (o *externalFilter) startServer(ctx context.Context) (*server, error) {
 	cmd := exec.CommandContext(ctx, o.command[0], append(o.command[1:len(o.command):len(o.command)], "serve")...)
 	s := &server{cmd: cmd, stderr: new(lockedTail)}
 	cmd.Dir, cmd.Stderr = o.dir, s.stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	inGroup(cmd)
 	cmd.Cancel = func() error { return s.kill() }
 	cmd.WaitDelay = time.Second
 	in, err1 := cmd.StdinPipe()
@@ -103,7 +104,7 @@ func (s *server) fail(err error) error {
 // killAfter is how long an adapter may take to end.
 const killAfter = 10 * time.Second
 
-func (s *server) kill() error { return syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) }
+func (s *server) kill() error { return killGroup(s.cmd) }
 
 // stop ends the adapter and returns the memory that its group had.
 func (s *server) stop() (memory int64, err error) {
@@ -117,16 +118,13 @@ func (s *server) stop() (memory int64, err error) {
 	return memory, nil
 }
 
-// ticksPerSecond is the unit of times in /proc, for programs on every processor.
-const ticksPerSecond = 100
-
 // groupTime is the CPU time that the living processes of a group, and the children that
 // they waited for, have used. It has a resolution of 10 ms. Without /proc it is 0.
 func groupTime(group int) (sum time.Duration) {
 	eachOfGroup(group, func(_ string, fields []string) {
 		for _, f := range fields[11:15] { // utime, stime, cutime, cstime
 			ticks, _ := strconv.ParseInt(f, 10, 64)
-			sum += time.Duration(ticks) * (time.Second / ticksPerSecond)
+			sum += time.Duration(ticks) * (time.Second / product.TicksPerSecond)
 		}
 	})
 	return sum
@@ -161,16 +159,9 @@ func eachOfGroup(group int, f func(dir string, fields []string)) {
 		if name := p.Name(); name[0] < '0' || name[0] > '9' {
 			continue
 		}
-		dir := "/proc/" + p.Name()
-		text, err := os.ReadFile(dir + "/stat")
-		if err != nil {
-			continue // it has ended
-		}
-		// The name in brackets may have blanks.
-		_, rest, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
-		fields := strings.Fields(rest)
-		if len(fields) > 15 && fields[2] == strconv.Itoa(group) {
-			f(dir, fields)
+		// An error is that of a process that has ended.
+		if fields, err := product.Stat(p.Name()); err == nil && fields[2] == strconv.Itoa(group) {
+			f("/proc/"+p.Name(), fields)
 		}
 	}
 }

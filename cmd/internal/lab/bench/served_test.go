@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hamlet/cmd/internal/debian"
+	"hamlet/cmd/internal/testkit/debian"
 )
 
 // fakeVW speaks vw's daemon protocol. It knows the subjects that were taught as spam, and
@@ -51,7 +51,8 @@ func TestVowpalWabbitAdapter(t *testing.T) {
 	needPerl(t)
 	bin := t.TempDir()
 	log := filepath.Join(bin, "log")
-	if err := os.WriteFile(filepath.Join(bin, "vw"), []byte(strings.Replace(fakeVW, "LOG", log, 1)), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "vw"), []byte(strings.Replace(fakeVW, "LOG", log, 1)),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -66,7 +67,8 @@ func TestVowpalWabbitAdapter(t *testing.T) {
 	}
 	// Only the first spam is unknown: one of four is wrong, and its score is that of ham.
 	f := got.Filters[1]
-	if f.Name != "vw" || f.Error.Value != 0.25 || f.ErrorAtHalf.Value != 0.25 || f.ROCA.Value != 25 || f.Speed <= 0 || f.Memory <= 0 || got.Idle != 0 {
+	if f.Name != "vw" || f.Error.Value != 0.25 || f.ErrorAtHalf.Value != 0.25 || f.ROCA.Value != 25 || f.Speed <= 0 ||
+		f.Memory <= 0 || got.Idle != 0 {
 		t.Errorf("got %+v, idle %v", f, got.Idle)
 	}
 	text, err := os.ReadFile(log)
@@ -85,7 +87,8 @@ func TestServersThatFail(t *testing.T) {
 	for _, tt := range []struct{ script, want string }{
 		{"echo no licence >&2; exit 3", "filter x: start: it has ended; it said: no licence"},
 		{"echo hello; cat >/dev/null", `filter x: start: it printed "hello", not ready`},
-		{"echo ready; read a; echo class=spam score=1; read a; echo ok; read a; echo gone >&2; exit 1", "filter x: message 2: classify: it has ended; it said: gone"},
+		{"echo ready; read a; echo class=spam score=1; read a; echo ok; read a; echo gone >&2; exit 1",
+			"filter x: message 2: classify: it has ended; it said: gone"},
 		{"echo ready; read a; echo class=spam score=1; read a; echo maybe; cat >/dev/null", `filter x: message 1: train printed "maybe", not ok`},
 		{"echo ready; read a; echo class=grey; cat >/dev/null", `filter x: message 1: classify printed "class=grey"`},
 		{"echo ready; cat >/dev/null", "filter x: message 1: classify: no end after 300ms (--filter-timeout)"},
@@ -136,11 +139,13 @@ func TestServersThatAreMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("PERL5LIB", "")
 	b := newBox(t)
-	for flag, want := range map[string]string{"--rspamd": "apt-get install rspamd", "--vw": "vw is not installed", "--spamassassin": "apt-get install spamassassin"} {
+	for flag, want := range map[string]string{"--rspamd": "apt-get install rspamd", "--vw": "vw is not installed",
+		"--spamassassin": "apt-get install spamassassin"} {
 		if flag == "--spamassassin" && exec.Command("/usr/bin/perl", "-MMail::SpamAssassin", "-e1").Run() == nil {
 			continue
 		}
-		if _, err := b.bench(t.Context(), "--index", b.index, flag); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := b.bench(t.Context(), "--index", b.index, flag); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", flag, err, want)
 		}
 	}
@@ -152,7 +157,8 @@ func TestRealServers(t *testing.T) {
 	t.Run("rspamd", func(t *testing.T) {
 		tree := debian.Tree(t, "rspamd")
 		share, bin := tree+"/usr/share/rspamd", t.TempDir()
-		start := "#!/bin/sh\nexec " + tree + "/run rspamd \"$@\" --var=SHAREDIR=" + share + " --var=RULESDIR=" + share + "/rules --var=LUALIBDIR=" + share + "/lualib --var=PLUGINSDIR=" + share + "/plugins\n"
+		start := "#!/bin/sh\nexec " + tree + "/run rspamd \"$@\" --var=SHAREDIR=" + share + " --var=RULESDIR=" + share +
+			"/rules --var=LUALIBDIR=" + share + "/lualib --var=PLUGINSDIR=" + share + "/plugins\n"
 		if err := os.WriteFile(filepath.Join(bin, "rspamd"), []byte(start), 0o700); err != nil {
 			t.Fatal(err)
 		}

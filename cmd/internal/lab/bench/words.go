@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -13,32 +12,30 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/progress"
-	"hamlet/cmd/internal/report"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/example"
+	"hamlet/cmd/internal/show/progress"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/stream"
 )
 
-// Words holds the flags of `hamlet bench words`.
+// Words holds the flags of `hamlet-lab bench words`.
 type Words struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
-	source.Flags
-	settings.ResearchModel
+	Stream
 
 	Words int    `help:"How many words are taken out." default:"5" placeholder:"N"`
 	From  int    `help:"Leave the first N messages out of the figures." default:"0" placeholder:"N"`
 	Seed  uint64 `help:"Seed of the words that are drawn." default:"1" placeholder:"S"`
-	JSON  bool   `name:"json" help:"Print one object in JSON instead of a table."`
+	Output
 }
 
 // Help is shown by kong below the flags.
 func (Words) Help() string {
 	return `Examples:
-  hamlet bench words --index index.csv corpus.tar.gz
-  hamlet bench words --spam Junk/ --ham INBOX/ --from 1000 --experts lean
+  hamlet-lab bench words --index index.csv corpus.tar.gz
+  hamlet-lab bench words --spam Junk/ --ham INBOX/ --from 1000 --experts lean
 
 Do the words of an explanation decide? Each message is explained before it is learnt. Of a spam
 message, the words of subject and text that add most to the log-odds are taken out, wherever they
@@ -80,7 +77,7 @@ type wordsResult struct {
 	ExplainMS   float64 `json:"explain_ms"`
 	AttributeMS float64 `json:"attribute_ms"`
 
-	taken, shared               int
+	words, taken, shared        int
 	predict, explain, attribute []float64
 }
 
@@ -148,7 +145,8 @@ func (w *wordsReplay) run(ctx context.Context, items iter.Seq2[source.Item, erro
 // step explains an item, takes words out of it, and then teaches it.
 func (w *wordsReplay) step(item *source.Item) error {
 	if item.Event.Action != stream.Learn {
-		return fmt.Errorf("event %d: only labelled events can be replayed, and this one withdraws another: remove it", item.Ordinal+1)
+		return fmt.Errorf("event %d: only labelled events can be replayed, and this one withdraws another: remove it",
+			item.Ordinal+1)
 	}
 	ex, _, err := example.Of(&item.Event)
 	if err != nil {
@@ -294,10 +292,7 @@ func (r *wordsResult) close() {
 
 // Run replays the source and prints the figures.
 func (c *Words) Run(ctx context.Context, stdio cli.IO) error {
-	if c.Words < 1 {
-		return cli.Usagef("--words: %d is below 1", c.Words)
-	}
-	if err := cli.NotNegative("--from", c.From); err != nil {
+	if err := errors.Join(atLeast(limit{"--words", c.Words, 1}), cli.NotNegative("--from", c.From)); err != nil {
 		return err
 	}
 	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
@@ -320,7 +315,7 @@ func (c *Words) Run(ctx context.Context, stdio cli.IO) error {
 	w := &wordsReplay{
 		model: m, predictor: m.NewPredictor(), words: c.Words, from: c.From, random: rand.New(rand.NewPCG(c.Seed, 0)),
 		rejected: rejections.Add, progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
-		result: wordsResult{Command: commandLine()},
+		result: wordsResult{Command: commandLine(), words: c.Words},
 	}
 	err = w.run(ctx, src.Events())
 	progress.Close()
@@ -331,25 +326,25 @@ func (c *Words) Run(ctx context.Context, stdio cli.IO) error {
 	if w.result.Events == 0 {
 		return errors.New("the source holds no message that can be explained")
 	}
-	if c.JSON {
-		return writeJSON(stdio.Out, w.result)
-	}
-	return w.result.writeTable(stdio.Out, c.Words)
+	return c.show(stdio.Out, &w.result)
 }
 
-// writeTable prints r.
-func (r *wordsResult) writeTable(out io.Writer, words int) error {
-	line := func(name string, m *removal) string {
-		return fmt.Sprintf("%-26s  %8d  %13.1f %%  %16.2f  %17.2f  %11.1f %%\n", name, m.Messages, 100*m.Lowered, m.Median, m.Called, 100*m.Ham)
+// section has a line for each choice of words.
+func (r *wordsResult) section() *experiment.Section {
+	t := experiment.Table{Right: true, Head: [][]string{{"words taken out of spam", "messages", "log-odds lower",
+		"median fall, nats", "words' sum, median", "below one half"}}}
+	add := func(name string, m *removal) {
+		t.Addf("%s\t%d\t%.1f %%\t%.2f\t%.2f\t%.1f %%", name, m.Messages, 100*m.Lowered, m.Median, m.Called, 100*m.Ham)
 	}
-	_, err := fmt.Fprintf(out, "%d messages explained, %d spam, of which %d have no word for spam\n\n"+
-		"%-26s  messages  log-odds lower  median fall, nats  words' sum, median  below one half\n%s%s\n"+
-		"Words and rest miss the mean by at most %.1g nats. %.1f %% of the top words share a slot.\n"+
-		"Median time of an answer: %.2f ms, with inputs %.2f ms, with words %.2f ms.\nMade by: %s\n",
-		r.Events, r.Spam, r.NoWord, "words taken out of spam", line(fmt.Sprintf("the top %d", words), &r.Top), line("as many drawn of the others", &r.Drawn),
-		r.Error, 100*r.Shared, r.PredictMS, r.ExplainMS, r.AttributeMS, r.Command)
-	if err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	return nil
+	add(fmt.Sprintf("the top %d", r.words), &r.Top)
+	add("as many drawn of the others", &r.Drawn)
+	return &experiment.Section{Table: t,
+		Lead: experiment.Plain(fmt.Sprintf("%d messages explained, %d spam, of which %d have no word for spam",
+			r.Events, r.Spam, r.NoWord)),
+		Notes: experiment.Plain(
+			fmt.Sprintf("Words and rest miss the mean by at most %.1g nats. %.1f %% of the top words share a slot.",
+				r.Error, 100*r.Shared),
+			fmt.Sprintf("Median time of an answer: %.2f ms, with inputs %.2f ms, with words %.2f ms.", r.PredictMS,
+				r.ExplainMS, r.AttributeMS),
+			"Made by: "+r.Command)}
 }

@@ -10,21 +10,18 @@ import (
 
 	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/feature"
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/settings"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
-// benchWords runs `hamlet bench words --json`.
+// benchWords runs `hamlet-lab bench words --json`.
 func benchWords(t *testing.T, args ...string) (r wordsResult) {
 	t.Helper()
 	var c Command
 	var out, errs bytes.Buffer
 	stdio := cli.IO{In: strings.NewReader(""), Out: &out, Err: &errs}
 	args = append([]string{"words", "--json"}, args...)
-	if _, err := settings.Parse("bench", "", &c, args, stdio); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Run(t.Context(), "words <source>", stdio); err != nil {
+	if err := settings.Run(t.Context(), "bench", "", &c, args, stdio); err != nil {
 		t.Fatalf("%v\n%s", err, &errs)
 	}
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
@@ -38,16 +35,19 @@ func benchWords(t *testing.T, args ...string) (r wordsResult) {
 // spam (MEASURED.md).
 func TestWordsOfSpamAssassinDecide(t *testing.T) {
 	dir := dataset.Path(t, "spamassassin")
-	r := benchWords(t, "--index", filepath.Join(dir, "index.csv"), "--limit", "1000", "--from", "500", filepath.Join(dir, "spamassassin.tar.gz"))
+	r := benchWords(t, "--index", filepath.Join(dir, "index.csv"), "--limit", "1000", "--from", "500",
+		filepath.Join(dir, "spamassassin.tar.gz"))
 	t.Logf("%+v", r)
 	if r.Events != 500 || r.Rejected != 0 || r.Spam < 200 || r.Top.Messages < 9*r.Spam/10 {
-		t.Errorf("%d explained, %d rejected, %d spam, %d with words; want 500 and 0, and most of them spam with words", r.Events, r.Rejected, r.Spam, r.Top.Messages)
+		t.Errorf("%d explained, %d rejected, %d spam, %d with words; want 500 and 0, and most of them spam with words",
+			r.Events, r.Rejected, r.Spam, r.Top.Messages)
 	}
 	if !(r.Error <= 1e-9) {
 		t.Errorf("words and rest miss the mean by %v", r.Error)
 	}
 	if r.Top.Lowered < 0.95 || r.Top.Lowered < r.Drawn.Lowered+0.2 {
-		t.Errorf("log-odds fell in %.3f of the spam, and in %.3f without words that were drawn", r.Top.Lowered, r.Drawn.Lowered)
+		t.Errorf("log-odds fell in %.3f of the spam, and in %.3f without words that were drawn", r.Top.Lowered,
+			r.Drawn.Lowered)
 	}
 }
 
@@ -59,11 +59,13 @@ func TestWordsAreTakenOut(t *testing.T) {
 		Body:    []byte("prize, PRIZE! prizes http://prize.example/prize !!! prize"),
 	}
 	got := withoutWords(m, map[string]bool{"prize": true, "!!!": true})
-	want := []string{"from: prize@example.org\nsubject: A  for you\nx-prize: prize\n", "A  for you", ", ! prizes http://prize.example/prize  "}
+	want := []string{"from: prize@example.org\nsubject: A  for you\nx-prize: prize\n", "A  for you",
+		", ! prizes http://prize.example/prize  "}
 	if have := []string{string(got.Head), string(got.Subject), string(got.Body)}; !slices.Equal(have, want) {
 		t.Errorf("got  %q\nwant %q", have, want)
 	}
-	if text := withoutWords(&feature.Message{Body: []byte("a prize")}, map[string]bool{"a": true}); text.Subject != nil || string(text.Body) != " prize" {
+	if text := withoutWords(&feature.Message{Body: []byte("a prize")},
+		map[string]bool{"a": true}); text.Subject != nil || string(text.Body) != " prize" {
 		t.Errorf("a text without a: %+v", text)
 	}
 }

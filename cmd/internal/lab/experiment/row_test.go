@@ -9,7 +9,8 @@ import (
 
 func TestPrintedNumbers(t *testing.T) {
 	for text, want := range map[string][2]float64{
-		"0.86": {.86, .005}, ".5": {.5, .05}, "12": {12, .5}, "−1.40": {-1.4, .005}, "-3": {-3, .5}, "1.5e-3": {.0015, .00005}, "2e3": {2000, 500},
+		"0.86": {.86, .005}, ".5": {.5, .05}, "12": {12, .5}, "−1.40": {-1.4, .005}, "-3": {-3, .5},
+		"1.5e-3": {.0015, .00005}, "2e3": {2000, 500},
 	} {
 		value, rounding, err := printed(text)
 		if err != nil || value != want[0] || math.Abs(rounding-want[1]) > 1e-15 {
@@ -42,10 +43,14 @@ func TestVerdicts(t *testing.T) {
 		{"at the bound", Row{Ours: Exact(1), Relation: AtMost, Paper: "1"}, Reproduced},
 		{"above the bound", Row{Ours: Exact(1.01), Relation: AtMost, Paper: "1"}, NotReproduced},
 		{"below the bound", Row{Ours: Exact(.99), Relation: AtLeast, Paper: "1"}, NotReproduced},
-		{"above the bound within our error", Row{Ours: Estimate{Value: 1.01, SE: .01}, Relation: AtMost, Paper: "1"}, Reproduced},
-		{"below the bound within our error", Row{Ours: Estimate{Value: .99, SE: .01}, Relation: AtLeast, Paper: "1"}, Reproduced},
-		{"below the bound, of one side", Row{Ours: Estimate{Value: .9825, SE: .01}, Relation: AtLeast, Paper: "1"}, NotReproduced},
-		{"below the bound beyond our error", Row{Ours: Estimate{Value: .97, SE: .01}, Relation: AtLeast, Paper: "1"}, NotReproduced},
+		{"above the bound within our error", Row{Ours: Estimate{Value: 1.01, SE: .01}, Relation: AtMost, Paper: "1"},
+			Reproduced},
+		{"below the bound within our error", Row{Ours: Estimate{Value: .99, SE: .01}, Relation: AtLeast, Paper: "1"},
+			Reproduced},
+		{"below the bound, of one side", Row{Ours: Estimate{Value: .9825, SE: .01}, Relation: AtLeast, Paper: "1"},
+			NotReproduced},
+		{"below the bound beyond our error", Row{Ours: Estimate{Value: .97, SE: .01}, Relation: AtLeast, Paper: "1"},
+			NotReproduced},
 		{"nothing said", Row{Ours: Exact(1)}, NoVerdict},
 	} {
 		if err := c.row.judge(bonferroni(1)); err != nil || c.row.Verdict != c.want {

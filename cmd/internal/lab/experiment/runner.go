@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +29,7 @@ type Runner struct {
 	// Progress is called often, by one goroutine at a time. It may be nil.
 	Progress func(Progress)
 	// Done is called when an experiment ended, by one goroutine at a time. It may be nil.
-	Done func(Outcome)
+	Done func(*Result)
 }
 
 // A Progress says how far all experiments are.
@@ -37,20 +40,11 @@ type Progress struct {
 	Left         time.Duration // an estimate; 0 if unknown
 }
 
-// An Outcome is how an experiment ended.
-type Outcome struct {
-	Experiment *Experiment
-	Report     *Report // nil if Err is not nil
-	Verdict    Verdict
-	Seconds    float64 // summed over all steps, those of earlier runs included; by the wall clock
-	Err        error   // a *MissingError if a data set is not there
-}
-
 // Run computes the experiments, as many at a time as there are cores, and returns how
 // each ended, in the order given. It returns an error only if ctx ended. An experiment
-// that failed says so in its outcome; the others go on.
-func (n *Runner) Run(ctx context.Context, experiments []*Experiment) ([]Outcome, error) {
-	outcomes := make([]Outcome, len(experiments))
+// that failed says so in its result; the others go on.
+func (n *Runner) Run(ctx context.Context, experiments []*Experiment) ([]*Result, error) {
+	results := make([]*Result, len(experiments))
 	slots := make(chan struct{}, n.Cores)
 	clock := newClock(experiments, n.Cores, n.Progress)
 	next := make(chan int)
@@ -59,11 +53,11 @@ func (n *Runner) Run(ctx context.Context, experiments []*Experiment) ([]Outcome,
 	for range n.Cores {
 		wait.Go(func() {
 			for i := range next {
-				outcomes[i] = n.one(ctx, experiments[i], slots, clock.advance)
+				results[i] = n.one(ctx, experiments[i], slots, clock.advance)
 				mu.Lock()
 				clock.ended(experiments[i])
 				if n.Done != nil && ctx.Err() == nil {
-					n.Done(outcomes[i])
+					n.Done(results[i])
 				}
 				mu.Unlock()
 			}
@@ -74,18 +68,41 @@ func (n *Runner) Run(ctx context.Context, experiments []*Experiment) ([]Outcome,
 	}
 	close(next)
 	wait.Wait()
-	return outcomes, ctx.Err()
+	return results, ctx.Err()
 }
 
-func (n *Runner) one(ctx context.Context, e *Experiment, slots chan struct{}, progress func(advance)) (o Outcome) {
-	o.Experiment = e
-	if o.Err = ctx.Err(); o.Err != nil {
-		return o
+// one computes an experiment.
+func (n *Runner) one(ctx context.Context, e *Experiment, slots chan struct{}, progress func(advance)) *Result {
+	r := &Result{Name: e.Name, Title: e.Title, Where: e.Where, Claim: e.Claim, Seed: n.Seed, Report: new(Report)}
+	report := new(Report)
+	r.Seconds, r.Err = n.compute(ctx, e, report, slots, progress)
+	if r.Err == nil {
+		r.Verdict, r.Err = report.Judge()
+	}
+	r.Date = time.Now().UTC().Format(time.RFC3339)
+	var missing *MissingError
+	switch {
+	case errors.As(r.Err, &missing):
+		r.Missing = missing.Error()
+	case r.Err != nil:
+		r.Err = fmt.Errorf("%s: %w", e.Name, r.Err)
+		r.Failed = r.Err.Error()
+	default:
+		r.Report, r.Count = report, report.Count()
+	}
+	return r
+}
+
+// compute runs an experiment, with the steps that an earlier run left. It returns the seconds of
+// all steps, those of earlier runs included.
+func (n *Runner) compute(ctx context.Context, e *Experiment, p *Report, slots chan struct{},
+	progress func(advance)) (spent float64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
 	}
 	key, err := n.key(e)
 	if err != nil {
-		o.Err = err
-		return o
+		return 0, err
 	}
 	path := ""
 	if n.Folder != "" {
@@ -93,24 +110,10 @@ func (n *Runner) one(ctx context.Context, e *Experiment, slots chan struct{}, pr
 	}
 	steps, err := openSteps(path, stepsOf{Experiment: e.Name, Key: key})
 	if err != nil {
-		o.Err = err
-		return o
+		return 0, err
 	}
-	run := &Run{Data: n.Data, name: e.Name, seed: n.Seed, steps: steps, slots: slots, progress: progress}
-	report, err := e.Run(ctx, run)
-	if err == nil && report == nil {
-		err = errors.New("it returned no report")
-	}
-	if err == nil {
-		o.Verdict, err = report.Judge()
-	}
-	o.Seconds = steps.spent()
-	if err = errors.Join(err, steps.close()); err != nil {
-		o.Err = fmt.Errorf("%s: %w", e.Name, err)
-		return o
-	}
-	o.Report = report
-	return o
+	err = e.Run(ctx, &Run{Data: n.Data, name: e.Name, seed: n.Seed, steps: steps, slots: slots, progress: progress}, p)
+	return steps.spent(), errors.Join(err, steps.close())
 }
 
 func (e *Experiment) stepsFile(folder string) string {
@@ -185,7 +188,8 @@ func (c *clock) advance(a advance) {
 	p.done += a.done
 	p.spent += a.spent
 	if c.report != nil {
-		c.report(Progress{Ended: c.ends, Of: len(c.all), Running: a.name, Steps: p.done, Known: p.known, Left: c.left()})
+		c.report(Progress{Ended: c.ends, Of: len(c.all), Running: a.name, Steps: p.done, Known: p.known,
+			Left: c.left()})
 	}
 }
 
@@ -224,7 +228,7 @@ func (c *clock) left() time.Duration {
 	return time.Duration(rest * slower / float64(c.cores) * float64(time.Second))
 }
 
-// A Result is an outcome as a file holds it.
+// A Result is how an experiment ended, as a file holds it.
 type Result struct {
 	Name    string  `json:"name"`
 	Title   string  `json:"title"`
@@ -233,42 +237,63 @@ type Result struct {
 	Verdict Verdict `json:"verdict,omitempty"`
 	Count   Count   `json:"count"`
 	Seed    uint64  `json:"seed"`
-	Date    string  `json:"date"` // of the computation, RFC 3339
-	Seconds float64 `json:"seconds"`
+	Date    string  `json:"date"`              // of the computation, RFC 3339
+	Seconds float64 `json:"seconds"`           // by the clock, of all steps, those of earlier runs too
 	Missing string  `json:"missing,omitempty"` // which file, and where it may be had
 	Failed  string  `json:"failed,omitempty"`
-	*Report
+	*Report         // without a row if it was not computed
+
+	Err error `json:"-"` // why not; a *MissingError if a data set is not there
 }
 
-// ResultOf returns the outcome as a file holds it.
-func ResultOf(o Outcome, seed uint64, now time.Time) Result {
-	e := o.Experiment
-	r := Result{Name: e.Name, Title: e.Title, Where: e.Where, Claim: e.Claim, Verdict: o.Verdict, Seed: seed,
-		Date: now.UTC().Format(time.RFC3339), Seconds: o.Seconds, Report: o.Report}
-	var missing *MissingError
-	switch {
-	case errors.As(o.Err, &missing):
-		r.Missing = missing.Error()
-	case o.Err != nil:
-		r.Failed = o.Err.Error()
-	default:
-		r.Count = o.Report.Count()
-	}
-	if r.Report == nil {
-		r.Report = &Report{}
-	}
-	return r
-}
-
-// Write writes the result into the folder, as SOURCE/WHAT.json.
+// Write writes the result into the folder: SOURCE/WHAT.json, its rows as SOURCE/WHAT.csv, and its
+// pictures as SOURCE/WHAT-1.svg and so on.
 func (r *Result) Write(folder string) error {
 	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(folder, filepath.FromSlash(r.Name)+".json")
+	path := filepath.Join(folder, filepath.FromSlash(r.Name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
+	if err := os.WriteFile(path+".json", append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	rows, err := r.csv()
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.Name, err)
+	}
+	if err := os.WriteFile(path+".csv", rows, 0o644); err != nil {
+		return err
+	}
+	for i := range r.Charts {
+		var b bytes.Buffer
+		if err := r.Charts[i].WriteSVG(&b); err != nil {
+			return fmt.Errorf("%s: %w", r.Name, err)
+		}
+		if err := os.WriteFile(fmt.Sprintf("%s-%d.svg", path, i+1), b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// csv returns the rows as a table of numbers.
+func (r *Result) csv() ([]byte, error) {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	lines := [][]string{{"group", "what", "ours", "standard_error", "repetitions", "relation", "source", "verdict",
+		"reason"}}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		reason := ""
+		if row.Verdict == NotReproduced {
+			reason = row.Reason
+		}
+		lines = append(lines, []string{row.Group, row.What, number(row.Ours.Value), number(row.Ours.SE),
+			strconv.Itoa(row.Ours.N), string(row.Relation), row.Paper, string(row.Verdict), reason})
+	}
+	var b bytes.Buffer
+	err := csv.NewWriter(&b).WriteAll(lines)
+	return b.Bytes(), err
 }

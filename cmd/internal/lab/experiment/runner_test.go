@@ -17,7 +17,7 @@ type drawn struct{ Sum float64 }
 // lottery is an experiment of n steps that counts how often a step was computed.
 func lottery(name string, n int, calls *atomic.Int64, before func(i int) error) *Experiment {
 	return &Experiment{Name: name, Title: "t", Where: "w", Claim: "c", Cost: time.Second,
-		Run: func(ctx context.Context, r *Run) (*Report, error) {
+		Run: func(ctx context.Context, r *Run, p *Report) error {
 			all, err := Steps(ctx, r, "draw", n, func(ctx context.Context, i int) (drawn, error) {
 				if before != nil {
 					if err := before(i); err != nil {
@@ -28,15 +28,14 @@ func lottery(name string, n int, calls *atomic.Int64, before func(i int) error) 
 				return drawn{r.Rand("draw", i).NormFloat64()}, nil
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			var v []float64
 			for _, d := range all {
 				v = append(v, d.Sum)
 			}
-			p := &Report{}
 			p.Figure("", "mean", Mean(v), "0.0", Neither)
-			return p, nil
+			return nil
 		}}
 }
 
@@ -122,11 +121,13 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	if err := (&Experiment{Name: "slides/b"}).Forget(folder); err != nil {
 		t.Errorf("forget what was never computed: %v", err)
 	}
-	if _, err := n.Run(t.Context(), []*Experiment{lottery("slides/a", 20, &calls, nil)}); err != nil || calls.Load() != 20 {
+	if _, err := n.Run(t.Context(), []*Experiment{lottery("slides/a", 20, &calls, nil)}); err != nil ||
+		calls.Load() != 20 {
 		t.Errorf("forgetting another experiment: %d steps, %v", calls.Load(), err)
 	}
 	n.Code = "other code"
-	if _, err := n.Run(t.Context(), []*Experiment{lottery("slides/a", 20, &calls, nil)}); err != nil || calls.Load() != 40 {
+	if _, err := n.Run(t.Context(), []*Experiment{lottery("slides/a", 20, &calls, nil)}); err != nil ||
+		calls.Load() != 40 {
 		t.Errorf("another program took steps of this one: %d steps, %v", calls.Load(), err)
 	}
 }
@@ -139,14 +140,16 @@ func TestFailuresStayApart(t *testing.T) {
 	good := lottery("slides/good", 3, &calls, nil)
 	missing := lottery("slides/missing", 3, &calls, nil)
 	missing.Sets = []string{"pima"}
-	nothing := &Experiment{Name: "slides/nothing", Run: func(context.Context, *Run) (*Report, error) { return &Report{}, nil }}
-	twice := &Experiment{Name: "slides/twice", Run: func(ctx context.Context, r *Run) (*Report, error) {
+	nothing := &Experiment{Name: "slides/nothing", Run: func(context.Context, *Run, *Report) error { return nil }}
+	twice := &Experiment{Name: "slides/twice", Run: func(ctx context.Context, r *Run, _ *Report) error {
 		for range 2 {
-			if _, err := Steps(ctx, r, "same", 1, func(context.Context, int) (int, error) { return 1, nil }); err != nil {
-				return nil, err
+			if _, err := Steps(ctx, r, "same", 1, func(context.Context, int) (int, error) {
+				return 1, nil
+			}); err != nil {
+				return err
 			}
 		}
-		return &Report{}, nil
+		return nil
 	}}
 	outcomes, err := runner("").Run(t.Context(), []*Experiment{bad, good, missing, nothing, twice})
 	if err != nil {
@@ -156,7 +159,8 @@ func TestFailuresStayApart(t *testing.T) {
 		t.Errorf("the broken one: %v; the good one: %v", outcomes[0].Err, outcomes[1].Err)
 	}
 	var lacks *MissingError
-	if !errors.As(outcomes[2].Err, &lacks) || !strings.Contains(lacks.Error(), "pima-indians-diabetes.data is missing; it may be had from") {
+	if !errors.As(outcomes[2].Err, &lacks) ||
+		!strings.Contains(lacks.Error(), "pima-indians-diabetes.data is missing; it may be had from") {
 		t.Errorf("without its data: %v", outcomes[2].Err)
 	}
 	if outcomes[3].Err == nil || outcomes[4].Err == nil || !strings.Contains(outcomes[4].Err.Error(), `"same"`) {

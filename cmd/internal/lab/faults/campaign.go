@@ -25,7 +25,7 @@ type campaign struct {
 	proxies map[target]*proxy
 	locks   map[target]*sync.Mutex // one fault at a time for each target
 	plan    *plan
-	tally   *tally
+	table   *Table
 	begun   time.Time
 	log     *os.File // a line for each fault
 
@@ -44,7 +44,8 @@ type config struct {
 	Seed       uint64
 	Rate       float64 // events a second that are sent to ingest
 	Script     string  // deploy/servers
-	Executable string  // this program
+	Executable string  // this program: the guard is one
+	Hamlet     string  // the program under test
 	Keep       string  // a directory to keep; "": a temporary one
 }
 
@@ -65,12 +66,12 @@ const after = 4 * time.Second
 
 // run runs the campaign and returns its table, also with an error.
 func (c *campaign) run(ctx context.Context) (*Table, error) {
-	c.begun, c.plan, c.tally = time.Now(), newPlan(c.cfg.Seed), newTally()
+	c.begun, c.plan, c.table = time.Now(), newPlan(c.cfg.Seed), newTable(c.cfg.Seed)
 	err := c.prepare(ctx)
 	if err == nil {
 		err = c.eras(ctx)
 	}
-	return c.tally.table(c.cfg.Seed), errors.Join(err, c.end())
+	return c.table, errors.Join(err, c.end())
 }
 
 // prepare starts guard, proxies and servers.
@@ -86,7 +87,8 @@ func (c *campaign) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.log, err = os.OpenFile(filepath.Join(c.dir, "faults.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+	if c.log, err = os.OpenFile(filepath.Join(c.dir, "faults.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY,
+		0o600); err != nil {
 		return err
 	}
 	c.ports, c.proxies, c.locks = newPorts(), map[target]*proxy{}, map[target]*sync.Mutex{}
@@ -168,7 +170,7 @@ func (c *campaign) process(s *system, name target, args []string) {
 	args = append(args, "--model", s.model, "--http", addr)
 	s.processes[name] = &process{
 		name: string(name), args: args, http: addr, log: filepath.Join(c.dir, s.model+"-"+string(name)+".log"),
-		launch: launcher{c.cfg.Executable, c.guard.group()}, died: c.died,
+		launch: launcher{c.cfg.Hamlet, c.guard.group()}, died: c.died,
 	}
 }
 
@@ -197,7 +199,7 @@ func (c *campaign) eras(ctx context.Context) error {
 				return err
 			}
 			c.mu.Lock()
-			c.tally.add(c.round)
+			c.table.add(c.round)
 			settled := c.round.Settled
 			over := time.Since(c.begun) >= c.cfg.For
 			c.round = &round{Injected: []fault{recreated}, Died: map[string]int{}, Same: true}
@@ -209,7 +211,7 @@ func (c *campaign) eras(ctx context.Context) error {
 					return err
 				}
 				c.mu.Lock()
-				c.tally.add(c.round)
+				c.table.add(c.round)
 				c.expected = false
 				c.mu.Unlock()
 			}
@@ -528,9 +530,9 @@ func (c *campaign) progress() (stop func()) {
 				return
 			}
 			c.mu.Lock()
-			t := c.tally.total
+			t := c.table.Total
 			line := fmt.Sprintf("%d faults, %d survived; same bytes %d of %d; %d events, %d answers; lost %d, wrong %d",
-				t.Injected, t.Survived, t.Same, t.Rounds, c.tally.sent, c.tally.answers, t.Lost, t.Wrong)
+				t.Injected, t.Survived, t.Same, t.Rounds, c.table.Sent, c.table.Answers, t.Lost, t.Wrong)
 			c.mu.Unlock()
 			c.say("%s", line)
 		}

@@ -12,7 +12,7 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/example"
+	"hamlet/cmd/internal/service/example"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -75,7 +75,8 @@ func replay(cfg model.Config, records []record, wanted map[int64]struct{}) (*rep
 	if err != nil {
 		return nil, err
 	}
-	r := &replayed{model: m, states: map[int64]*snapshot{}, learnt: map[string]int{}, contents: map[string][]fingerprint{}}
+	r := &replayed{model: m, states: map[int64]*snapshot{}, learnt: map[string]int{},
+		contents: map[string][]fingerprint{}}
 	keep := func() error {
 		b, err := m.AppendBinary(nil)
 		if err == nil {
@@ -114,14 +115,17 @@ func replay(cfg model.Config, records []record, wanted map[int64]struct{}) (*rep
 // checkCheckpoint compares what Redis holds with a fresh replay of the log.
 func checkCheckpoint(c *state.Checkpoint, want *replayed) (problems []string) {
 	if c.Position != want.position {
-		problems = append(problems, fmt.Sprintf("the model in Redis is at %v, the log ends at %v", c.Position, want.position))
+		problems = append(problems, fmt.Sprintf("the model in Redis is at %v, the log ends at %v", c.Position,
+			want.position))
 	}
-	if got := c.ModelSHA256(); got != want.sha256 {
-		problems = append(problems, fmt.Sprintf("the model in Redis is %x, a fresh replay of the log's %d events makes %x",
+	if got := c.ModelSHA256; got != want.sha256 {
+		problems = append(problems, fmt.Sprintf("the model in Redis is %x, a fresh replay of the log's %d events "+
+			"makes %x",
 			got[:8], want.model.Events(), want.sha256[:8]))
 	}
 	if c.Events != want.model.Events() {
-		problems = append(problems, fmt.Sprintf("the model in Redis has %d events, a fresh replay %d", c.Events, want.model.Events()))
+		problems = append(problems, fmt.Sprintf("the model in Redis has %d events, a fresh replay %d", c.Events,
+			want.model.Events()))
 	}
 	return problems
 }
@@ -167,7 +171,8 @@ func checkEvents(l *ledger, log *replayed) (lost, wrong int, problems []string) 
 		}
 		slices.Sort(kind.ids)
 		*kind.n += len(kind.ids)
-		problems = append(problems, fmt.Sprintf("%d events %s: %v …", len(kind.ids), kind.text, kind.ids[:min(most, len(kind.ids))]))
+		problems = append(problems, fmt.Sprintf("%d events %s: %v …", len(kind.ids), kind.text,
+			kind.ids[:min(most, len(kind.ids))]))
 	}
 	return lost, wrong, problems
 }
@@ -194,7 +199,8 @@ func checkAnswer(a *answer, questions []question, log *replayed) string {
 	}
 	s := log.states[a.next]
 	if s == nil || hex.EncodeToString(s.sha256[:]) != a.model {
-		return fmt.Sprintf("question %d: the model of the log at position %d has not the SHA-256 %s", a.question, a.next, a.model)
+		return fmt.Sprintf("question %d: the model of the log at position %d has not the SHA-256 %s", a.question,
+			a.next, a.model)
 	}
 	if s.predictor == nil {
 		m, err := model.Restore(s.bytes)
@@ -213,7 +219,8 @@ func checkAnswer(a *answer, questions []question, log *replayed) string {
 		return err.Error()
 	}
 	lo, hi := prediction.Interval(model.Z90)
-	want := answer{question: a.question, model: a.model, next: a.next, p: prediction.P(), z: prediction.LogOdds, lo: lo, hi: hi}
+	want := answer{question: a.question, model: a.model, next: a.next, p: prediction.P(), z: prediction.LogOdds,
+		lo: lo, hi: hi}
 	if !sameAnswer(a, &want) {
 		return fmt.Sprintf("question %d: answer %+v, want %+v", a.question, *a, want)
 	}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -10,8 +11,8 @@ import (
 	"testing"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/example"
-	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/service/example"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -126,7 +127,8 @@ func (w *world) answerAt(t *testing.T, q int, next int64) answer {
 		t.Fatal(err)
 	}
 	lo, hi := p.Interval(model.Z90)
-	return answer{question: q, model: hex.EncodeToString(s.sha256[:]), next: next, p: p.P(), z: p.LogOdds, lo: lo, hi: hi}
+	return answer{question: q, model: hex.EncodeToString(s.sha256[:]), next: next, p: p.P(), z: p.LogOdds,
+		lo: lo, hi: hi}
 }
 
 func (w *world) checkpoint(t *testing.T) *state.Checkpoint {
@@ -135,7 +137,7 @@ func (w *world) checkpoint(t *testing.T) *state.Checkpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &state.Checkpoint{Events: w.log.model.Events(), Position: w.log.position, Model: b}
+	return &state.Checkpoint{Events: w.log.model.Events(), Position: w.log.position, Model: b, ModelSHA256: sha256.Sum256(b)}
 }
 
 // The checks find nothing where nothing is wrong, and each of them finds its fault.
@@ -159,7 +161,8 @@ func TestChecks(t *testing.T) {
 			w.ledger.send(&stream.Event{ID: "gone"})
 			w.ledger.ack("gone")
 		}, 1, 0, 0, "1 events acknowledged and not learnt: [gone]"},
-		{"an event learnt twice", func(t *testing.T, w *world) { w.log.learnt["1"]++ }, 1, 0, 0, "learnt more than once: [1]"},
+		{"an event learnt twice", func(t *testing.T, w *world) { w.log.learnt["1"]++ }, 1, 0, 0,
+			"learnt more than once: [1]"},
 		{"an event that says something else", func(t *testing.T, w *world) {
 			e, err := stream.DecodeRecord(w.records[8].headers, w.records[8].value)
 			if err != nil {
@@ -171,11 +174,18 @@ func TestChecks(t *testing.T) {
 		{"an event that nobody sent", func(t *testing.T, w *world) {
 			delete(w.ledger.sent, "8")
 		}, 0, 1, 0, "not as sent: [8]"},
-		{"another probability", func(t *testing.T, w *world) { w.answers[2].p = (w.answers[2].p + w.answers[2].hi) / 2 }, 0, 0, 1, "want"},
-		{"the next model's answer", func(t *testing.T, w *world) { w.answers[0].next = 21 }, 0, 0, 1, "the model of the log at position 21 has not"},
-		{"another model", func(t *testing.T, w *world) { w.answers[0].model = w.answers[5].model }, 0, 0, 1, "the model of the log at position 20 has not"},
-		{"beyond the log's end", func(t *testing.T, w *world) { w.answers[0].next = events + 1 }, 0, 0, 1, "the model of the log at position 61 has not"},
-		{"p outside its interval", func(t *testing.T, w *world) { w.answers[1].lo = (w.answers[1].p + 1) / 2 }, 0, 0, 1, "is not within its interval"},
+		{"another probability", func(t *testing.T,
+			w *world) {
+			w.answers[2].p = (w.answers[2].p + w.answers[2].hi) / 2
+		}, 0, 0, 1, "want"},
+		{"the next model's answer", func(t *testing.T, w *world) { w.answers[0].next = 21 }, 0, 0, 1,
+			"the model of the log at position 21 has not"},
+		{"another model", func(t *testing.T, w *world) { w.answers[0].model = w.answers[5].model }, 0, 0, 1,
+			"the model of the log at position 20 has not"},
+		{"beyond the log's end", func(t *testing.T, w *world) { w.answers[0].next = events + 1 }, 0, 0, 1,
+			"the model of the log at position 61 has not"},
+		{"p outside its interval", func(t *testing.T, w *world) { w.answers[1].lo = (w.answers[1].p + 1) / 2 }, 0, 0, 1,
+			"is not within its interval"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -183,8 +193,10 @@ func TestChecks(t *testing.T) {
 			lost, wrong, problems := checkEvents(w.ledger, w.log)
 			other, more := checkAnswers(w.answers, w.questions, w.log)
 			said := strings.Join(append(problems, more...), "\n")
-			if lost != c.lost || wrong != c.wrong || other != c.other || !strings.Contains(said, c.says) || (c.says == "") != (said == "") {
-				t.Errorf("%d lost, %d events and %d answers wrong, want %d, %d and %d with %q:\n%s", lost, wrong, other, c.lost, c.wrong, c.other, c.says, said)
+			if lost != c.lost || wrong != c.wrong || other != c.other || !strings.Contains(said, c.says) ||
+				(c.says == "") != (said == "") {
+				t.Errorf("%d lost, %d events and %d answers wrong, want %d, %d and %d with %q:\n%s", lost, wrong, other,
+					c.lost, c.wrong, c.other, c.says, said)
 			}
 		})
 	}
@@ -197,7 +209,7 @@ func TestCheckCheckpoint(t *testing.T) {
 		t.Errorf("the log's own model: %v", problems)
 	}
 	for name, spoil := range map[string]func(c *state.Checkpoint){
-		"a bit of the model":   func(c *state.Checkpoint) { c.Model[len(c.Model)/2] ^= 1 },
+		"the model":            func(c *state.Checkpoint) { c.ModelSHA256[5] ^= 1 },
 		"the position":         func(c *state.Checkpoint) { c.Position.Next-- },
 		"the chain":            func(c *state.Checkpoint) { c.Position.Chain[0] ^= 1 },
 		"the number of events": func(c *state.Checkpoint) { c.Events++ },

@@ -1,3 +1,43 @@
+// Laboratory: a campaign of faults against hamlet on real servers.
+
+// Package faults is `hamlet-lab faults`: it breaks what hamlet runs on, under load, and
+// checks what is left.
+//
+//	sender ─HTTP─> ingest ─┐                 ┌─> learner a, b ─┐          ┌─> scorer <─┐
+//	                       proxy ─> Kafka ─> proxy             proxy ─> Redis         proxy ─> NATS <─ asker
+//
+// Kafka, NATS and Redis are real, started by deploy/servers. The services are processes
+// of the program hamlet, started as hamlet-learner and so on. A hamlet up
+// with a folder and a NATS of its own is a second system, with its own sender and asker.
+//
+// A campaign is made of rounds. In a round the plan's next faults are injected while
+// events are sent and questions asked. Then everything settles: all that the log holds
+// is learnt, saved and served. The checks follow.
+//
+//   - Same bytes: the log is read and applied to a fresh model. The model in Redis has the
+//     same bytes and the same position, with the hash of all records.
+//   - Lost: every event that ingest acknowledged was learnt exactly once.
+//   - Wrong: an answer names a model and its position. The replay's model there has the
+//     same SHA-256 and gives the same answer, to the bit. An event in the log says what
+//     was sent.
+//
+// A model serves for some rounds, an era. Then its topic is deleted and created again under
+// the running learners. They must refuse it and say so, and the model in Redis must stay
+// as it is. The next era has a model of another name, as their error advises.
+//
+// A fault is survived if no process ended by itself around it and its round settled. A
+// process that cannot reach a server at its start ends; the campaign starts it again, as
+// a supervisor would.
+//
+// # Rules
+//
+//   - Equal seeds give equal plans. When a fault hits what is not determined.
+//   - A byte is flipped only where a checksum covers it: in Kafka's record batches, by
+//     their CRC, and in a model's chunks in Redis, by their SHA-256. Nothing covers other
+//     requests and replies of Kafka and Redis, nor a message of NATS.
+//   - Nothing that a campaign started outlives it: all of it is in the process group of a
+//     guard, which kills the group and the servers when the campaign's end of a pipe
+//     closes.
 package faults
 
 import (
@@ -8,10 +48,11 @@ import (
 	"os"
 	"time"
 
-	"hamlet/cmd/internal/cli"
+	"hamlet/cmd/internal/lab/product"
+	"hamlet/cmd/internal/process/cli"
 )
 
-// Command is `hamlet lab faults`.
+// Command is `hamlet-lab faults`.
 type Command struct {
 	For     time.Duration `help:"Begin new rounds of faults for this long." default:"2m" placeholder:"D"`
 	Seed    *uint64       `help:"Seed of the plan and of the mail (default random, printed)." placeholder:"S"`
@@ -24,18 +65,19 @@ type Command struct {
 // Help is shown by kong below the flags.
 func (Command) Help() string {
 	return `Examples:
-  hamlet lab faults                        two minutes
-  hamlet lab faults --for 1h --keep run/   logs and data stay in run/
-  hamlet lab faults --seed 7               the plan of seed 7 again
+  hamlet-lab faults                        two minutes
+  hamlet-lab faults --for 1h --keep run/   logs and data stay in run/
+  hamlet-lab faults --seed 7               the plan of seed 7 again
 
 It starts Kafka, NATS and Redis on loopback, ingest, two learners and a scorer as processes, and a
-hamlet up with embedded servers. Under load it kills, stops and restarts each of them in random
+hamlet up with a folder of its own. Under load it kills, stops and restarts each of them in random
 order; cuts and slows their connections; flips bytes that a checksum covers; sets Redis back, and
 empties it. After each round of faults it compares:
 
   same bytes   the model in Redis with a fresh replay of the log
-  lost         every event that ingest acknowledged with the log: learnt exactly once
-  wrong        every answer with what the model that it names says; every event with what was sent
+  lost         every event that ingest acknowledged with the log: learnt once
+  wrong        every answer with what the model that it names says; every
+               event with what was sent
 
 It fails (exit status 1) if anything is lost, wrong or not the same bytes, or if a process ended by
 itself. Two campaigns of one seed inject the same faults; their times differ.`
@@ -61,15 +103,23 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	cfg := config{For: c.For, Rate: c.Rate, Script: c.Servers, Executable: executable, Keep: c.Keep, Seed: rand.Uint64N(1 << 32)}
+	hamlet, err := product.Path()
+	if err != nil {
+		return err
+	}
+	cfg := config{For: c.For, Rate: c.Rate, Script: c.Servers, Executable: executable, Hamlet: hamlet, Keep: c.Keep,
+		Seed: rand.Uint64N(1 << 32)}
 	if c.Seed != nil {
 		cfg.Seed = *c.Seed
 	}
-	fmt.Fprintf(stdio.Err, "seed %d: hamlet lab faults --seed %d --for %v repeats the plan\n", cfg.Seed, cfg.Seed, c.For)
+	fmt.Fprintf(stdio.Err, "seed %d: hamlet-lab faults --seed %d --for %v repeats the plan\n", cfg.Seed,
+		cfg.Seed, c.For)
 	table, err := (&campaign{cfg: cfg, err: stdio.Err}).run(ctx)
-	print := table.write
+	var printed error
 	if c.JSON {
-		print = table.writeJSON
+		printed = cli.PrintJSON(stdio.Out, table)
+	} else {
+		printed = table.section().Print(stdio.Out)
 	}
-	return errors.Join(print(stdio.Out), err, table.Err())
+	return errors.Join(printed, err, table.Err())
 }

@@ -116,7 +116,8 @@ func (f *redisFlipper) feed(b []byte, wanted bool) (out []byte, flipped bool) {
 		if f.bulk > 0 {
 			n := min(f.bulk, len(rest))
 			// The middle of a chunk, and not the line end behind it.
-			if passed := f.size + 2 - f.bulk; wanted && !flipped && f.size >= minChunk && passed <= f.size/2 && f.size/2 < passed+n {
+			if passed := f.size + 2 - f.bulk; wanted && !flipped && f.size >= minChunk && passed <= f.size/2 &&
+				f.size/2 < passed+n {
 				rest[f.size/2-passed] ^= 0x10
 				flipped = true
 			}

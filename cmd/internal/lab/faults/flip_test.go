@@ -73,7 +73,8 @@ func TestFlipKafka(t *testing.T) {
 		out, flips := feedPieces(&kafkaFlipper{}, stream, n)
 		at, changed := differences(t, stream, out)
 		if flips != 1 || changed != 1 || at[0] < first+batchHeader || at[0] >= first+len(whole) {
-			t.Errorf("in pieces of %d: %d flips, %d bits at %v, want one in %d…%d", n, flips, changed, at, first+batchHeader, first+len(whole))
+			t.Errorf("in pieces of %d: %d flips, %d bits at %v, want one in %d…%d", n, flips, changed, at,
+				first+batchHeader, first+len(whole))
 		}
 		if out, flips := feedPieces(&kafkaFlipper{}, before, n); flips != 0 || !bytes.Equal(out, before) {
 			t.Errorf("in pieces of %d: %d flips without a whole batch", n, flips)
@@ -92,16 +93,19 @@ func TestFlipRedis(t *testing.T) {
 		}
 		return b
 	}
-	before := bytes.Join([][]byte{[]byte("*3\r\n"), bulk([]byte("SET")), bulk(noise(minChunk - 1)), []byte("$-1\r\n:7\r\n+OK\r\n")}, nil)
+	before := bytes.Join([][]byte{[]byte("*3\r\n"), bulk([]byte("SET")), bulk(noise(minChunk - 1)),
+		[]byte("$-1\r\n:7\r\n+OK\r\n")}, nil)
 	const size = minChunk + 5000
 	chunk := bulk(noise(size))
-	stream := bytes.Join([][]byte{before, chunk, bulk([]byte("NX")), []byte("-ERR no\r\n"), bulk(noise(2 * minChunk))}, nil)
+	stream := bytes.Join([][]byte{before, chunk, bulk([]byte("NX")), []byte("-ERR no\r\n"),
+		bulk(noise(2 * minChunk))}, nil)
 	first := len(before) + len(chunk) - size - 2
 	for _, n := range []int{1, 7, 1000, 64 << 10, len(stream)} {
 		out, flips := feedPieces(&redisFlipper{}, stream, n)
 		at, changed := differences(t, stream, out)
 		if flips != 1 || changed != 1 || at[0] < first || at[0] >= first+size {
-			t.Errorf("in pieces of %d: %d flips, %d bits at %v, want one in %d…%d", n, flips, changed, at, first, first+size)
+			t.Errorf("in pieces of %d: %d flips, %d bits at %v, want one in %d…%d", n, flips, changed, at, first,
+				first+size)
 		}
 		if _, flips := feedPieces(&redisFlipper{}, before, n); flips != 0 {
 			t.Errorf("in pieces of %d: %d flips without a chunk", n, flips)

@@ -13,10 +13,11 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
-	"hamlet/cmd/internal/lab/synthetic"
+	"hamlet/cmd/internal/data/synthetic"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 	streamnats "hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 // A fingerprint is the hash of what an event says to a model.
@@ -25,7 +26,8 @@ type fingerprint [sha256.Size]byte
 // fingerprintOf returns the fingerprint of an event, on whichever side of Kafka.
 func fingerprintOf(e *stream.Event) fingerprint {
 	h := sha256.New()
-	for _, field := range [][]byte{[]byte(e.ID), []byte(e.Source), []byte(e.Tenant), []byte(e.Label.String()), e.Body.Mail} {
+	for _, field := range [][]byte{[]byte(e.ID), []byte(e.Source), []byte(e.Tenant), []byte(e.Label.String()),
+		e.Body.Mail} {
 		fmt.Fprintf(h, "%d:", len(field))
 		h.Write(field)
 	}
@@ -237,7 +239,8 @@ func (a *asker) run(ctx context.Context) {
 	var conn *natsgo.Conn
 	for ctx.Err() == nil {
 		var err error
-		if conn, err = streamnats.Connect(streamnats.Config{URL: a.url, Name: "hamlet-lab-faults", Wait: true}); err == nil {
+		if conn, err = streamnats.Connect(streamnats.Config{URL: a.url, Name: "hamlet-lab-faults",
+			Wait: true}); err == nil {
 			break
 		}
 		wait(ctx, 100*time.Millisecond)
@@ -253,7 +256,7 @@ func (a *asker) run(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		i := n % len(a.questions)
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		verdicts, err := client.Score(attempt, a.questions[i].mail, streamnats.TypeMail, false)
+		verdicts, err := client.Ask(attempt, questions.Question{Body: a.questions[i].mail, ContentType: questions.Mail})
 		cancel()
 		if err == nil && len(verdicts) == 1 {
 			a.note(i, &verdicts[0])
@@ -264,7 +267,8 @@ func (a *asker) run(ctx context.Context) {
 
 // note keeps an answer.
 func (a *asker) note(question int, v *stream.Verdict) {
-	got := answer{question: question, model: v.Model.SHA256, next: -1, p: v.P, z: v.LogOdds, lo: v.Interval[0], hi: v.Interval[1]}
+	got := answer{question: question, model: v.Model.SHA256, next: -1, p: v.P, z: v.LogOdds, lo: v.Interval[0],
+		hi: v.Interval[1]}
 	if len(v.Model.Positions) == 1 {
 		got.next = v.Model.Positions[0]
 	}
@@ -279,7 +283,8 @@ func (a *asker) note(question int, v *stream.Verdict) {
 	a.asked++
 	if before, ok := a.answers[key]; ok {
 		if !sameAnswer(&before, &got) {
-			a.differ = append(a.differ, fmt.Sprintf("question %d: %+v, and from the same model %+v", question, before, got))
+			a.differ = append(a.differ, fmt.Sprintf("question %d: %+v, and from the same model %+v", question,
+				before, got))
 		}
 		return
 	}

@@ -24,15 +24,16 @@ const (
 type action string
 
 const (
-	kill     action = "kill"               // SIGKILL, and a start after the hold
-	restart  action = "restart"            // SIGTERM, and a start once it has ended
-	stop     action = "stop"               // SIGSTOP, and SIGCONT after the hold
-	cut      action = "cut"                // connections are reset, new ones too until the hold is over
-	slow     action = "slow"               // so many bytes a second for the hold
-	flipByte action = "flip"               // a bit of a byte that a checksum covers
-	setBack  action = "set back"           // Redis starts from a copy of its data
-	empty    action = "empty"              // Redis loses everything
-	recreate action = "re-create topic on" // the topic is deleted and created again: at the end of an era, not in the plan
+	kill     action = "kill"     // SIGKILL, and a start after the hold
+	restart  action = "restart"  // SIGTERM, and a start once it has ended
+	stop     action = "stop"     // SIGSTOP, and SIGCONT after the hold
+	cut      action = "cut"      // connections are reset, new ones too until the hold is over
+	slow     action = "slow"     // so many bytes a second for the hold
+	flipByte action = "flip"     // a bit of a byte that a checksum covers
+	setBack  action = "set back" // Redis starts from a copy of its data
+	empty    action = "empty"    // Redis loses everything
+	// the topic is deleted and created again: at the end of an era, not in the plan
+	recreate action = "re-create topic on"
 )
 
 // A fault is one step of a plan.
@@ -108,9 +109,11 @@ var choices = []choice{
 	{action: cut, target: kafka, weight: 3, hold: 2 * time.Second},
 	{action: cut, target: nats, weight: 3, hold: 2 * time.Second},
 	{action: cut, target: redis, weight: 3, hold: 2 * time.Second},
-	{action: slow, target: kafka, weight: 2, minHold: time.Second, hold: 4 * time.Second, rates: [2]int{20_000, 500_000}},
+	{action: slow, target: kafka, weight: 2, minHold: time.Second, hold: 4 * time.Second,
+		rates: [2]int{20_000, 500_000}},
 	{action: slow, target: nats, weight: 2, minHold: time.Second, hold: 4 * time.Second, rates: [2]int{5_000, 100_000}},
-	{action: slow, target: redis, weight: 2, minHold: time.Second, hold: 4 * time.Second, rates: [2]int{100_000, 2_000_000}},
+	{action: slow, target: redis, weight: 2, minHold: time.Second, hold: 4 * time.Second,
+		rates: [2]int{100_000, 2_000_000}},
 	{action: flipByte, target: kafka, weight: 4, minHold: 2 * time.Second, hold: 2 * time.Second},
 	{action: flipByte, target: redis, weight: 4, minHold: 2 * time.Second, hold: 2 * time.Second},
 
@@ -150,7 +153,8 @@ func (p *plan) next() fault {
 		if at -= c.weight; at >= 0 {
 			continue
 		}
-		f := fault{Action: c.action, Target: c.target, After: p.duration(0, maxGap), Hold: p.duration(c.minHold, c.hold)}
+		f := fault{Action: c.action, Target: c.target, After: p.duration(0, maxGap),
+			Hold: p.duration(c.minHold, c.hold)}
 		if c.rates[1] > 0 {
 			f.Rate = c.rates[0] + p.random.IntN(c.rates[1]-c.rates[0])
 		}

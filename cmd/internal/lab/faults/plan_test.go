@@ -36,7 +36,8 @@ func TestPlanHasEveryFault(t *testing.T) {
 	for _, f := range newPlan(1).round(3000) {
 		key := [2]string{string(f.Action), string(f.Target)}
 		c, ok := byChoice[key]
-		if !ok || f.After < 0 || f.After > maxGap || f.Hold < c.minHold || f.Hold > c.hold || f.Rate < c.rates[0] || f.Rate > c.rates[1] {
+		if !ok || f.After < 0 || f.After > maxGap || f.Hold < c.minHold || f.Hold > c.hold || f.Rate < c.rates[0] ||
+			f.Rate > c.rates[1] {
 			t.Errorf("%v after %v is not of %+v", f, f.After, c)
 		}
 		seen[key] = true

@@ -57,7 +57,8 @@ func (c *campaign) recreateTopic(ctx context.Context, s *system) error {
 			if wait(sending, 50*time.Millisecond); ctx.Err() != nil {
 				return ctx.Err()
 			} else if sending.Err() != nil {
-				return fmt.Errorf("%s: ingest took no event for the topic that was created again within %v", s.model, noticeWithin)
+				return fmt.Errorf("%s: ingest took no event for the topic that was created again within %v", s.model,
+					noticeWithin)
 			}
 		}
 	}
@@ -77,9 +78,10 @@ func (c *campaign) recreateTopic(ctx context.Context, s *system) error {
 	if err != nil {
 		return fmt.Errorf("load the model: %w", err)
 	}
-	if now.Position != before.Position || now.ModelSHA256() != before.ModelSHA256() {
+	if now.Position != before.Position || now.ModelSHA256 != before.ModelSHA256 {
 		c.round.Same = false
-		c.problem("%s: the topic was created again: the model in Redis went from %v to %v", s.model, before.Position, now.Position)
+		c.problem("%s: the topic was created again: the model in Redis went from %v to %v", s.model, before.Position,
+			now.Position)
 	}
 	return ctx.Err()
 }

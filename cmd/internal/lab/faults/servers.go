@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"hamlet/cmd/internal/lab/product"
 )
 
 // servers are a real Kafka, NATS and Redis that deploy/servers runs. Kafka tells its
@@ -55,7 +57,7 @@ func newServers(script, dir, advertised string, ports *ports) (*servers, error) 
 	s := &servers{
 		script: script, dir: dir,
 		kafka: loopback(k), nats: loopback(n), redis: loopback(r),
-		env: append(plainEnvironment(), "KAFKA_PORT="+strconv.Itoa(k), "KAFKA_ADVERTISED_PORT="+advertisedPort,
+		env: append(product.Environment(), "KAFKA_PORT="+strconv.Itoa(k), "KAFKA_ADVERTISED_PORT="+advertisedPort,
 			"NATS_PORT="+strconv.Itoa(n), "REDIS_PORT="+strconv.Itoa(r), "START_TIMEOUT=240"),
 	}
 	return s, nil
@@ -147,7 +149,8 @@ func (s *servers) CopyRedis() error {
 
 // redisManifest returns Redis' list of its files, nothing if there is none.
 func (s *servers) redisManifest() []byte {
-	b, _ := os.ReadFile(filepath.Join(s.redisData(), "appendonlydir", "appendonly.aof.manifest")) // none before version 7
+	// none before version 7
+	b, _ := os.ReadFile(filepath.Join(s.redisData(), "appendonlydir", "appendonly.aof.manifest"))
 	return b
 }
 

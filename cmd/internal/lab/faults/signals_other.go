@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-var errNoSignals = errors.New("hamlet lab faults needs the signals of Unix")
+var errNoSignals = errors.New("hamlet-lab faults needs the signals of Unix")
 
 func inGroup(int) *syscall.SysProcAttr      { return nil }
 func guardAttributes() *syscall.SysProcAttr { return nil }

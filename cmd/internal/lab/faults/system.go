@@ -15,24 +15,27 @@ import (
 	"time"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/follow"
-	"hamlet/cmd/internal/lab/synthetic"
-	"hamlet/cmd/internal/settings"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/service/follow"
+	"hamlet/cmd/internal/service/machine"
+	"hamlet/cmd/internal/service/settings"
 	"hamlet/state"
 	stateredis "hamlet/state/redis"
 	"hamlet/stream"
 	streamkafka "hamlet/stream/kafka"
 	streamnats "hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 // A system is one model with everything that serves it: ingest, two learners and a
-// scorer on the real servers, or one hamlet up on its own.
+// scorer on the real servers, or one hamlet up with a folder.
 type system struct {
 	name      string
 	model     string
-	kafka     string // Kafka, as its clients see it
-	redis     string // Redis itself, not a proxy
+	kafka     string // Kafka, as its clients see it; "" of hamlet up
+	redis     string // Redis itself, not a proxy; "" of hamlet up
+	data      string // the folder of hamlet up
 	nats      string // NATS itself
 	processes map[target]*process
 	learners  []string // where their metrics are
@@ -72,7 +75,8 @@ func newServices(c *campaign, era int) (*system, error) {
 		kafka: c.proxies[kafka].Addr(), redis: c.servers.redis, nats: c.servers.nats,
 		processes: map[target]*process{},
 	}
-	k, n, r := []string{"--kafka", s.kafka}, []string{"--nats", "nats://" + c.proxies[nats].Addr()}, []string{"--redis", c.proxies[redis].Addr()}
+	k, n, r := []string{"--kafka", s.kafka}, []string{"--nats", "nats://" + c.proxies[nats].Addr()},
+		[]string{"--redis", c.proxies[redis].Addr()}
 	learner := slices.Concat([]string{"learner", "--save-every", saveEvery}, k, n, r, modelFlags())
 	c.process(s, ingest, slices.Concat([]string{"ingest", "--token", token}, k))
 	c.process(s, learnerA, learner)
@@ -82,7 +86,7 @@ func newServices(c *campaign, era int) (*system, error) {
 	return s, s.load(c, s.processes[ingest].http, "nats://"+c.proxies[nats].Addr(), c.cfg.Rate, era)
 }
 
-// newUp returns a hamlet up with embedded servers and a directory of its own.
+// newUp returns a hamlet up with a directory and a NATS of its own.
 func newUp(c *campaign, era int) (*system, error) {
 	name := fmt.Sprintf("up-%d", era)
 	dir := filepath.Join(c.dir, name)
@@ -90,13 +94,13 @@ func newUp(c *campaign, era int) (*system, error) {
 		return nil, err
 	}
 	s := &system{
-		name: "up", model: name,
-		kafka: c.ports.address(), redis: c.ports.address(), nats: c.ports.address(),
+		name: "up", model: name, data: filepath.Join(dir, "data"), nats: c.ports.address(),
 		processes: map[target]*process{},
 	}
 	file := filepath.Join(dir, "first.jsonl")
-	c.process(s, upAll, slices.Concat([]string{"up", file, "--data", filepath.Join(dir, "data"), "--open", "--token", token, "--save-every", saveEvery,
-		"--listen-kafka", s.kafka, "--listen-redis", s.redis, "--listen-nats", s.nats}, modelFlags()))
+	c.process(s, upAll, slices.Concat([]string{"up", file, "--data", s.data, "--open", "--token", token, "--save-every",
+		saveEvery,
+		"--listen-nats", s.nats}, modelFlags()))
 	s.learners = []string{s.processes[upAll].http}
 	if err := s.load(c, s.processes[upAll].http, "nats://"+s.nats, c.cfg.Rate/6, era); err != nil {
 		return nil, err
@@ -168,20 +172,65 @@ func (s *system) progressed(ctx context.Context, client *http.Client) (progresse
 
 // end returns the log's end.
 func (s *system) end(ctx context.Context) (int64, error) {
-	brokers := streamkafka.Config{Brokers: []string{s.kafka}}
-	log, err := streamkafka.NewLog(brokers, stream.EventsTopic(s.model))
+	log, reads, err := s.log()
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
-	b, err := follow.Bounds(ctx, follow.Topic(log, brokers))
+	b, err := follow.Bounds(ctx, reads)
 	return b.End, err
+}
+
+// log returns the log, and how it is read.
+func (s *system) log() (stream.Topic, follow.Config, error) {
+	logs := stream.Logs(streamkafka.Config{Brokers: []string{s.kafka}})
+	if s.data != "" {
+		client, err := machine.NewClient(s.data)
+		if err != nil {
+			return nil, follow.Config{}, err
+		}
+		logs = client
+	}
+	log, err := logs.Open(stream.EventsTopic(s.model))
+	if err != nil {
+		return nil, follow.Config{}, err
+	}
+	return log, follow.Topic(log, logs), nil
+}
+
+// records reads the log from its beginning to end.
+func (s *system) records(ctx context.Context, end int64) (records []record, err error) {
+	if s.data == "" {
+		return readLog(ctx, s.kafka, stream.EventsTopic(s.model), end)
+	}
+	log, reads, err := s.log()
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	err = follow.Range(ctx, reads, 0, end, func(r *stream.Record) error {
+		records = append(records, record{offset: r.Offset, key: r.Key, value: r.Value, headers: r.Headers})
+		return nil
+	})
+	return records, err
+}
+
+// store returns where the model is kept.
+func (s *system) store() (state.Store, error) {
+	if s.data == "" {
+		return stateredis.New(stateredis.Config{Addr: s.redis, Model: s.model})
+	}
+	client, err := machine.NewClient(s.data)
+	if err != nil {
+		return nil, err
+	}
+	return client.Store(s.model)
 }
 
 // settle waits until every process is ready, and everything in the log is learnt, saved
 // and served. It returns the log's end. The error says what is missing.
 func (s *system) settle(ctx context.Context) (end int64, err error) {
-	store, err := stateredis.New(stateredis.Config{Addr: s.redis, Model: s.model})
+	store, err := s.store()
 	if err != nil {
 		return 0, err
 	}
@@ -209,7 +258,7 @@ func (s *system) settle(ctx context.Context) (end int64, err error) {
 	}
 }
 
-func (s *system) settled(ctx context.Context, store *stateredis.Store, client *streamnats.Client) (int64, error) {
+func (s *system) settled(ctx context.Context, store state.Store, client *streamnats.Client) (int64, error) {
 	for t, p := range s.processes {
 		if !p.Ready() {
 			return 0, fmt.Errorf("%s is not ready", t)
@@ -231,7 +280,8 @@ func (s *system) settled(ctx context.Context, store *stateredis.Store, client *s
 		return 0, fmt.Errorf("the scorer: %w", err)
 	}
 	if !slices.Equal(info.Model.Positions, []int64{end}) || info.Stale {
-		return 0, fmt.Errorf("the scorer serves positions %v (stale %v), the log ends at %d", info.Model.Positions, info.Stale, end)
+		return 0, fmt.Errorf("the scorer serves positions %v (stale %v), the log ends at %d", info.Model.Positions,
+			info.Stale, end)
 	}
 	return end, nil
 }
@@ -262,7 +312,7 @@ func (s *system) verify(ctx context.Context, end int64, r *round) error {
 		r.problem(s, "%s", d)
 	}
 
-	store, err := stateredis.New(stateredis.Config{Addr: s.redis, Model: s.model})
+	store, err := s.store()
 	if err != nil {
 		return err
 	}
@@ -271,7 +321,7 @@ func (s *system) verify(ctx context.Context, end int64, r *round) error {
 	for i := range answers {
 		wanted[answers[i].next] = struct{}{}
 	}
-	records, err := readLog(ctx, s.kafka, stream.EventsTopic(s.model), end)
+	records, err := s.records(ctx, end)
 	if err != nil {
 		return err
 	}
@@ -313,7 +363,7 @@ func (a *asker) once(ctx context.Context) error {
 	}
 	for i, q := range a.questions {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
-		verdicts, err := client.Score(attempt, q.mail, streamnats.TypeMail, false)
+		verdicts, err := client.Ask(attempt, questions.Question{Body: q.mail, ContentType: questions.Mail})
 		cancel()
 		if err != nil {
 			return fmt.Errorf("a question after the round: %w", err)

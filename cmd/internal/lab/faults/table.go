@@ -3,10 +3,11 @@ package faults
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
+
+	"hamlet/cmd/internal/lab/experiment"
 )
 
 // A Row is what became of one kind of fault. Same, Lost and Wrong are those of the
@@ -20,31 +21,30 @@ type Row struct {
 	Lost     int    `json:"lost"`
 	Wrong    int    `json:"wrong"`
 
-	LearningPause time.Duration `json:"-"` // the longest without a new event learnt
-	ScoringPause  time.Duration `json:"-"` // the longest without an answer
+	LearningPause seconds `json:"learning_pause_seconds"` // the longest without a new event learnt
+	ScoringPause  seconds `json:"scoring_pause_seconds"`  // the longest without an answer
 }
 
-// A Table is the result of a campaign.
+// seconds are a time that is shown in seconds.
+type seconds time.Duration
+
+func (s seconds) String() string { return fmt.Sprintf("%.1f s", time.Duration(s).Seconds()) }
+
+// MarshalJSON writes a number.
+func (s seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).Seconds()) }
+
+// A Table is the result of a campaign. Its rounds are added one by one.
 type Table struct {
-	Seed  uint64
-	Rows  []Row // by kind
-	Total Row
-
-	Sent, Answers int // events acknowledged; answers checked
-	Problems      []string
+	Seed     uint64   `json:"seed"`
+	Rows     []Row    `json:"faults"` // by kind
+	Total    Row      `json:"total"`
+	Sent     int      `json:"acknowledged"` // events
+	Answers  int      `json:"answers_checked"`
+	Problems []string `json:"problems"`
 }
 
-// A tally adds up rounds.
-type tally struct {
-	rows  map[string]*Row
-	total Row
-
-	sent, answers int
-	problems      []string
-}
-
-func newTally() *tally {
-	return &tally{rows: map[string]*Row{}, total: Row{Fault: "all"}}
+func newTable(seed uint64) *Table {
+	return &Table{Seed: seed, Rows: []Row{}, Total: Row{Fault: "all"}, Problems: []string{}}
 }
 
 // A round is what one round of a campaign found.
@@ -69,12 +69,12 @@ type pausedFor struct {
 }
 
 // add adds a round.
-func (t *tally) add(r *round) {
+func (t *Table) add(r *round) {
 	seen := map[string]bool{}
 	for _, f := range r.Injected {
 		row := t.row(f.kind())
 		row.Injected++
-		t.total.Injected++
+		t.Total.Injected++
 		if !seen[f.kind()] {
 			seen[f.kind()] = true
 			row.verified(r)
@@ -83,19 +83,19 @@ func (t *tally) add(r *round) {
 	if r.Settled {
 		for kind := range seen {
 			t.row(kind).Survived += r.injected(kind) - min(r.Died[kind], r.injected(kind))
-			t.total.Survived += r.injected(kind) - min(r.Died[kind], r.injected(kind))
+			t.Total.Survived += r.injected(kind) - min(r.Died[kind], r.injected(kind))
 		}
 	}
-	t.total.verified(r)
+	t.Total.verified(r)
 	for _, p := range r.Pauses {
-		t.total.pause(p)
+		t.Total.pause(p)
 		for _, kind := range p.Kinds {
 			t.row(kind).pause(p)
 		}
 	}
-	t.sent += r.Sent
-	t.answers += r.Answers
-	t.problems = append(t.problems, r.Problems...)
+	t.Sent += r.Sent
+	t.Answers += r.Answers
+	t.Problems = append(t.Problems, r.Problems...)
 }
 
 func (r *round) injected(kind string) (n int) {
@@ -107,11 +107,15 @@ func (r *round) injected(kind string) (n int) {
 	return n
 }
 
-func (t *tally) row(kind string) *Row {
-	if t.rows[kind] == nil {
-		t.rows[kind] = &Row{Fault: kind}
+// row returns the row of a kind. It is valid until another kind's row is asked for.
+func (t *Table) row(kind string) *Row {
+	i, found := slices.BinarySearchFunc(t.Rows, kind, func(row Row, kind string) int {
+		return strings.Compare(row.Fault, kind)
+	})
+	if !found {
+		t.Rows = slices.Insert(t.Rows, i, Row{Fault: kind})
 	}
-	return t.rows[kind]
+	return &t.Rows[i]
 }
 
 func (row *Row) verified(r *round) {
@@ -128,22 +132,7 @@ func (row *Row) pause(p pausedFor) {
 	if p.Scoring {
 		longest = &row.ScoringPause
 	}
-	*longest = max(*longest, p.Took)
-}
-
-// table returns the sum, its rows by name.
-func (t *tally) table(seed uint64) *Table {
-	table := &Table{Seed: seed, Total: t.total, Sent: t.sent, Answers: t.answers, Problems: t.problems}
-	for _, row := range t.rows {
-		table.Rows = append(table.Rows, *row)
-	}
-	slices.SortFunc(table.Rows, func(a, b Row) int {
-		if a.Fault < b.Fault {
-			return -1
-		}
-		return 1
-	})
-	return table
+	*longest = max(*longest, seconds(p.Took))
 }
 
 // Err returns an error if anything was lost, wrong, not the same bytes or not survived. A
@@ -151,56 +140,27 @@ func (t *tally) table(seed uint64) *Table {
 // last one.
 func (t *Table) Err() error {
 	total := &t.Total
-	if total.Lost == 0 && total.Wrong == 0 && total.Same == total.Rounds && total.Survived == total.Injected && len(t.Problems) == 0 {
+	if total.Lost == 0 && total.Wrong == 0 && total.Same == total.Rounds && total.Survived == total.Injected &&
+		len(t.Problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the campaign failed: %d of %d faults survived, the same bytes after %d of %d rounds, %d lost, %d wrong, %d problems",
+	return fmt.Errorf("the campaign failed: %d of %d faults survived, the same bytes after %d of %d rounds, %d lost, "+
+		"%d wrong, %d problems",
 		total.Survived, total.Injected, total.Same, total.Rounds, total.Lost, total.Wrong, len(t.Problems))
 }
 
-// write prints the table for people.
-func (t *Table) write(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "fault\tinjected\tsurvived\tsame bytes\tlost\twrong\tlearning paused\tscoring paused\t")
+// section has a line for each kind of fault.
+func (t *Table) section() *experiment.Section {
+	table := experiment.Table{Right: true, Head: [][]string{{"fault", "injected", "survived", "same bytes", "lost",
+		"wrong",
+		"learning paused", "scoring paused"}}}
 	for _, row := range append(slices.Clone(t.Rows), t.Total) {
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%d of %d\t%d\t%d\t%s\t%s\t\n", row.Fault, row.Injected, row.Survived,
-			row.Same, row.Rounds, row.Lost, row.Wrong, seconds(row.LearningPause), seconds(row.ScoringPause))
+		table.Addf("%s\t%d\t%d\t%d of %d\t%d\t%d\t%s\t%s", row.Fault, row.Injected, row.Survived,
+			row.Same, row.Rounds, row.Lost, row.Wrong, row.LearningPause, row.ScoringPause)
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%d events acknowledged, %d answers checked, seed %d\n", t.Sent, t.Answers, t.Seed)
+	notes := []string{fmt.Sprintf("%d events acknowledged, %d answers checked, seed %d", t.Sent, t.Answers, t.Seed)}
 	for _, p := range t.Problems {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "! %s\n", p)
-		}
+		notes = append(notes, "! "+p)
 	}
-	return err
-}
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
-
-// writeJSON prints the table as one object.
-func (t *Table) writeJSON(w io.Writer) error {
-	type row struct {
-		Row
-		Learning float64 `json:"learning_pause_seconds"`
-		Scoring  float64 `json:"scoring_pause_seconds"`
-	}
-	full := func(r Row) row { return row{r, r.LearningPause.Seconds(), r.ScoringPause.Seconds()} }
-	out := struct {
-		Seed     uint64   `json:"seed"`
-		Faults   []row    `json:"faults"`
-		Total    row      `json:"total"`
-		Sent     int      `json:"acknowledged"`
-		Answers  int      `json:"answers_checked"`
-		Problems []string `json:"problems"`
-	}{Seed: t.Seed, Total: full(t.Total), Sent: t.Sent, Answers: t.Answers, Problems: t.Problems, Faults: []row{}}
-	for _, r := range t.Rows {
-		out.Faults = append(out.Faults, full(r))
-	}
-	if out.Problems == nil {
-		out.Problems = []string{}
-	}
-	return json.NewEncoder(w).Encode(out)
+	return &experiment.Section{Table: table, Notes: experiment.Plain(notes...)}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hamlet/cmd/internal/process/cli"
 )
 
 func goodRound(faults ...fault) *round {
@@ -18,29 +20,30 @@ func goodRound(faults ...fault) *round {
 func TestTally(t *testing.T) {
 	killA, killB := fault{Action: kill, Target: learnerA}, fault{Action: kill, Target: learnerB}
 	cutKafka, stopRedis := fault{Action: cut, Target: kafka}, fault{Action: stop, Target: redis}
-	tally := newTally()
+	table := newTable(5)
 	first := goodRound(killA, killB, cutKafka)
-	first.Pauses = []pausedFor{{Took: 2 * time.Second, Kinds: []string{"kill learner"}}, {Took: time.Second, Kinds: []string{"kill learner", "cut kafka"}},
+	first.Pauses = []pausedFor{{Took: 2 * time.Second, Kinds: []string{"kill learner"}},
+		{Took: time.Second, Kinds: []string{"kill learner", "cut kafka"}},
 		{Scoring: true, Took: 3 * time.Second}}
-	tally.add(first)
+	table.add(first)
 	second := goodRound(cutKafka, stopRedis)
 	second.Died["cut kafka"], second.Same, second.Lost, second.Wrong = 1, false, 2, 3
 	second.Problems = []string{"scorer ended by itself"}
-	tally.add(second)
+	table.add(second)
 	third := goodRound(killA)
 	third.Settled, third.Same = false, false
-	tally.add(third)
-	table := tally.table(5)
+	table.add(third)
 	want := []Row{
-		{Fault: "cut kafka", Injected: 2, Survived: 1, Rounds: 2, Same: 1, Lost: 2, Wrong: 3, LearningPause: time.Second},
-		{Fault: "kill learner", Injected: 3, Survived: 2, Rounds: 2, Same: 1, LearningPause: 2 * time.Second},
+		{Fault: "cut kafka", Injected: 2, Survived: 1, Rounds: 2, Same: 1, Lost: 2, Wrong: 3,
+			LearningPause: seconds(time.Second)},
+		{Fault: "kill learner", Injected: 3, Survived: 2, Rounds: 2, Same: 1, LearningPause: seconds(2 * time.Second)},
 		{Fault: "stop redis", Injected: 1, Survived: 1, Rounds: 1, Lost: 2, Wrong: 3},
 	}
 	if d := cmp.Diff(want, table.Rows); d != "" {
 		t.Errorf("rows (-want +got):\n%s", d)
 	}
 	total := Row{Fault: "all", Injected: 6, Survived: 4, Rounds: 3, Same: 1, Lost: 2, Wrong: 3,
-		LearningPause: 2 * time.Second, ScoringPause: 3 * time.Second}
+		LearningPause: seconds(2 * time.Second), ScoringPause: seconds(3 * time.Second)}
 	if d := cmp.Diff(total, table.Total); d != "" {
 		t.Errorf("sum (-want +got):\n%s", d)
 	}
@@ -49,15 +52,16 @@ func TestTally(t *testing.T) {
 	}
 
 	var text, object bytes.Buffer
-	if err := table.write(&text); err != nil {
+	if err := table.section().Print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"cut kafka         2         1      1 of 2     2      3            1.0 s           0.0 s", "! scorer ended by itself", "seed 5"} {
+	for _, line := range []string{"cut kafka         2         1      1 of 2     2      3            1.0 s           " +
+		"0.0 s", "! scorer ended by itself", "seed 5"} {
 		if !strings.Contains(text.String(), line) {
 			t.Errorf("the table has no %q:\n%s", line, &text)
 		}
 	}
-	if err := table.writeJSON(&object); err != nil {
+	if err := cli.PrintJSON(&object, table); err != nil {
 		t.Fatal(err)
 	}
 	var back struct {
@@ -67,7 +71,8 @@ func TestTally(t *testing.T) {
 	if err := json.Unmarshal(object.Bytes(), &back); err != nil {
 		t.Fatal(err)
 	}
-	if len(back.Faults) != 3 || back.Total["injected"] != 6.0 || back.Total["scoring_pause_seconds"] != 3.0 || back.Faults[0]["same_bytes"] != 1.0 {
+	if len(back.Faults) != 3 || back.Total["injected"] != 6.0 || back.Total["scoring_pause_seconds"] != 3.0 ||
+		back.Faults[0]["same_bytes"] != 1.0 {
 		t.Errorf("in JSON: %s", &object)
 	}
 }
@@ -86,14 +91,17 @@ func TestTableErr(t *testing.T) {
 		{"other bytes", func(r *round) { r.Same = false }, true},
 		{"a process ended", func(r *round) { r.Died[f.kind()] = 1 }, true},
 		{"not settled", func(r *round) { r.Settled = false }, true},
-		{"a process ended, around no fault", func(r *round) { r.Problems = []string{"scorer ended by itself, around: "} }, true},
+		{"a process ended, around no fault", func(r *round) {
+			r.Problems = []string{"scorer ended by itself, around: " +
+				""}
+		}, true},
 	} {
 		r := goodRound(f)
 		c.spoil(r)
-		tally := newTally()
-		tally.add(goodRound(f))
-		tally.add(r)
-		if err := tally.table(1).Err(); (err != nil) != c.fails {
+		table := newTable(1)
+		table.add(goodRound(f))
+		table.add(r)
+		if err := table.Err(); (err != nil) != c.fails {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

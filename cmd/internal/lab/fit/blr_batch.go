@@ -3,7 +3,7 @@ package fit
 import (
 	"context"
 
-	"hamlet/algos/blr"
+	"hamlet/algos/lab/vblr"
 )
 
 func init() {
@@ -73,7 +73,7 @@ func blrARD(ctx context.Context, q *blrBatchRequest) (*blrARDReply, Classifier, 
 	}, exactOf(b), nil
 }
 
-func (q *blrBatchRequest) fit(ctx context.Context, ard bool) (*blr.Batch, error) {
+func (q *blrBatchRequest) fit(ctx context.Context, ard bool) (*vblr.Batch, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (q *blrBatchRequest) fit(ctx context.Context, ard bool) (*blr.Batch, error)
 	if r := q.A0 / q.B0; r < 1e-30 || r > 1e30 {
 		return nil, wrong("a0", "a0/b0 is %v, which is not in [1e-30,1e30]", r)
 	}
-	return blr.FitBatch(ctx, q.X, q.Y, blr.BatchConfig{
+	return vblr.Fit(ctx, q.X, q.Y, vblr.Config{
 		ARD: ard, A0: q.A0, B0: q.B0, Tolerance: q.Tolerance, MaxIterations: q.MaxIterations, Weights: q.Weights,
 	})
 }

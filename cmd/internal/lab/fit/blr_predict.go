@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"hamlet/algos/lab/vblr"
 
-	"hamlet/algos/blr"
+	"gonum.org/v1/gonum/mat"
 )
 
 func init() { registerClassifier("blr.predict", blrPredict) }
@@ -37,7 +37,7 @@ func blrPredict(ctx context.Context, q *blrPredictRequest) (*blrPredictReply, Cl
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := blr.NewGaussian(q.W, v)
+	g, err := vblr.NewGaussian(q.W, v)
 	if err != nil {
 		return nil, nil, wrong("v", "%w", err)
 	}
@@ -47,7 +47,7 @@ func blrPredict(ctx context.Context, q *blrPredictRequest) (*blrPredictReply, Cl
 			return nil, nil, err
 		}
 		m, a := g.Moments(x)
-		p := blr.Predict(m, a, 0.95)
+		p := vblr.Predict(m, a, 0.95)
 		r.BoundPlus = append(r.BoundPlus, p.BoundPlus)
 		r.BoundMinus = append(r.BoundMinus, p.BoundMinus)
 		r.Normalised = append(r.Normalised, p.Normalised)

@@ -3,7 +3,7 @@ package fit
 import (
 	"context"
 
-	"hamlet/algos/crf"
+	"hamlet/algos/lab/crf"
 )
 
 func init() { register("crf.grid", crfGrid) }

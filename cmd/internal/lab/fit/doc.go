@@ -1,6 +1,6 @@
 // Laboratory: access to every algorithm, for notebooks and cross-checks.
 
-// Package fit is `hamlet fit`. It reads JSON Lines, one request a line, and writes
+// Package fit is `hamlet-lab fit`. It reads JSON Lines, one request a line, and writes
 // one reply a line:
 //
 //	{"algorithm": "blr.site", "m": 0.5, "a": 2, "y": 1}

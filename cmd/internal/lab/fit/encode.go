@@ -10,7 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"hamlet/cmd/internal/jsonlines"
+	"hamlet/cmd/internal/show/jsonlines"
 )
 
 // appendReply appends the struct r as a JSON object, by the rules in the package doc.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/jsonlines"
+	"hamlet/cmd/internal/show/jsonlines"
 )
 
 var update = flag.Bool("update", false, "write the replies to the requests in testdata instead of comparing them")

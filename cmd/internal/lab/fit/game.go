@@ -3,7 +3,7 @@ package fit
 import (
 	"context"
 
-	"hamlet/algos/game"
+	"hamlet/algos/lab/game"
 )
 
 func init() { register("game", solveGame) }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"hamlet/algos/boost"
-	"hamlet/algos/game"
+	"hamlet/algos/lab/game"
 )
 
 func init() {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"hamlet/algos/information"
+	"hamlet/algos/lab/information"
 )
 
 func init() { register("information", informationOf) }

@@ -3,7 +3,7 @@ package fit
 import (
 	"context"
 
-	"hamlet/algos/information"
+	"hamlet/algos/lab/information"
 	"hamlet/algos/poeboost"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"hamlet/cmd/internal/jsonlines"
+	"hamlet/cmd/internal/show/jsonlines"
 )
 
 // Serve answers the requests of r on w: see [jsonlines.Serve].

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/jsonlines"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/jsonlines"
 )
 
 // A sumRequest is a request to an algorithm for these tests.

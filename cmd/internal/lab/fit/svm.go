@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"hamlet/algos/svm"
+	"hamlet/algos/lab/svm"
 )
 
 func init() { registerClassifier("svm.fit", svmFit) }

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"hamlet/cmd/internal/cli"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/process/cli"
 )
 
 func TestExperimentsKeepTheRules(t *testing.T) {
@@ -34,7 +35,8 @@ func TestExperimentsKeepTheRules(t *testing.T) {
 // Experiments that take a second or less compute something and compare it; one that lacks
 // its data set says so.
 func TestQuickExperiments(t *testing.T) {
-	n := experiment.Runner{Data: experiment.NewData(filepath.Join("..", "..", "..", "..", "..", "shared", "data")), Seed: 1, Cores: 2}
+	n := experiment.Runner{Data: experiment.NewData(filepath.Join("..", "..", "..", "..", "..", "shared", "data")),
+		Seed: 1, Cores: 2}
 	var quick []*experiment.Experiment
 	for _, e := range all() {
 		if e.Cost <= time.Second {
@@ -87,25 +89,29 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"viboost/figure-5  Figure 5", "reproduced: 5 of 5 rows reproduced", "state.svm is missing; it may be had from",
+	for _, want := range []string{"viboost/figure-5  Figure 5", "reproduced: 5 of 5 rows reproduced",
+		"state.svm is missing; it may be had from",
 		"3 experiments: 2 reproduced, 0 better, 0 not reproduced, 1 without their data.", "Pages: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("printed without %q:\n%s", want, out)
 		}
 	}
 	page := read(t, folder, "viboost.html")
-	for _, want := range []string{"<svg", "Z = 100", "reproduced: 5 of 5 rows", "state.svm is missing", `href="viboost/figure-5.csv"`} {
+	for _, want := range []string{"<svg", "Z = 100", "reproduced: 5 of 5 rows", "state.svm is missing",
+		`href="viboost/figure-5.csv"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("viboost.html has no %q", want)
 		}
 	}
-	if index := read(t, folder, "index.html"); !strings.Contains(index, `href="viboost.html#figure-5"`) || strings.Contains(index, "poeboost.html") {
+	if index := read(t, folder, "index.html"); !strings.Contains(index, `href="viboost.html#figure-5"`) ||
+		strings.Contains(index, "poeboost.html") {
 		t.Error("index.html does not lead to the experiments that were computed, and to no others")
 	}
 	if svg := read(t, folder, "viboost", "figure-5-1.svg"); !strings.HasPrefix(svg, "<svg") {
 		t.Errorf("figure-5-1.svg:\n%s", svg)
 	}
-	if csv := read(t, folder, "viboost", "figure-5.csv"); !strings.Contains(csv, "largest difference of (17) and (18)") {
+	if csv := read(t, folder, "viboost", "figure-5.csv"); !strings.Contains(csv,
+		"largest difference of (17) and (18)") {
 		t.Errorf("figure-5.csv:\n%s", csv)
 	}
 }
@@ -155,10 +161,12 @@ func TestPlantedNumbersChangeVerdicts(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	list := all()
-	if picked, err := chosen(list, []string{"viboost/channel", "viboost", "all"}); err != nil || len(picked) != len(list) || picked[0].Name != "viboost/channel" {
+	if picked, err := chosen(list, []string{"viboost/channel", "viboost", "all"}); err != nil ||
+		len(picked) != len(list) || picked[0].Name != "viboost/channel" {
 		t.Errorf("%d of %d, %v", len(picked), len(list), err)
 	}
-	for name, want := range map[string]string{"viboost/figure-99": "viboost/figure-8", "poeboost/figure-8": "viboost/figure-8", "nothing": "hamlet lab list"} {
+	for name, want := range map[string]string{"viboost/figure-99": "viboost/figure-8",
+		"poeboost/figure-8": "viboost/figure-8", "nothing": "hamlet-lab list"} {
 		if _, err := chosen(list, []string{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want it to name %s", name, err, want)
 		}
@@ -184,7 +192,8 @@ func TestWrongUse(t *testing.T) {
 	cancel()
 	var errs bytes.Buffer
 	c := Run{Names: []string{"viboost/channel"}, Report: t.TempDir(), Cores: 1}
-	if err := c.Run(ctx, cli.IO{Out: &bytes.Buffer{}, Err: &errs}); !errors.Is(err, context.Canceled) || !strings.Contains(errs.String(), "goes on from there") {
+	if err := c.Run(ctx, cli.IO{Out: &bytes.Buffer{}, Err: &errs}); !errors.Is(err, context.Canceled) ||
+		!strings.Contains(errs.String(), "goes on from there") {
 		t.Errorf("interrupted: %v, %s", err, &errs)
 	}
 }
@@ -192,7 +201,8 @@ func TestWrongUse(t *testing.T) {
 // What a source, a data set or an error says is shown as text.
 func TestPagesEscape(t *testing.T) {
 	folder := t.TempDir()
-	r := experiment.Result{Name: "viboost/channel", Title: "<script>t", Claim: "<script>c", Failed: "<script>f", Date: time.Now().String(), Report: &experiment.Report{}}
+	r := experiment.Result{Name: "viboost/channel", Title: "<script>t", Claim: "<script>c", Failed: "<script>f",
+		Date: time.Now().String(), Report: &experiment.Report{}}
 	if err := r.Write(folder); err != nil {
 		t.Fatal(err)
 	}
@@ -233,16 +243,20 @@ func TestDataSets(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	row := experiment.Row{Group: "pima", What: "error", Ours: experiment.Estimate{Value: .2412, SE: .004}, Relation: experiment.Equals, Paper: "0.24"}
-	if got, want := cellsOf(&row), (cells{"pima, error", "0.2412", "0.2334 to 0.2490", "0.24", "+0.0012", ""}); got != want {
+	row := experiment.Row{Group: "pima", What: "error", Ours: experiment.Estimate{Value: .2412, SE: .004},
+		Relation: experiment.Equals, Paper: "0.24"}
+	if got, want := cellsOf(&row), []string{"pima, error", "0.2412", "0.2334 to 0.2490", "0.24", "+0.0012",
+		""}; !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	row = experiment.Row{What: "least gain", Ours: experiment.Exact(-1e-13), Relation: experiment.AtLeast, Paper: "0", Slack: 1e-9}
-	if got := cellsOf(&row); got.Paper != "≥ 0 ± 1e-09" {
+	row = experiment.Row{What: "least gain", Ours: experiment.Exact(-1e-13), Relation: experiment.AtLeast, Paper: "0",
+		Slack: 1e-9}
+	if got := cellsOf(&row); got[3] != "≥ 0 ± 1e-09" {
 		t.Errorf("%+v", got)
 	}
-	row = experiment.Row{What: "largest error", Ours: experiment.Exact(2e-16), Relation: experiment.AtMost, Paper: "1e-12"}
-	if got := cellsOf(&row); got.Ours != "2e−16" || got.Paper != "≤ 1e-12" || got.Difference != "" {
+	row = experiment.Row{What: "largest error", Ours: experiment.Exact(2e-16), Relation: experiment.AtMost,
+		Paper: "1e-12"}
+	if got := cellsOf(&row); got[1] != "2e−16" || got[3] != "≤ 1e-12" || got[4] != "" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,3 +1,16 @@
+// Laboratory: how large an installation must be.
+
+// Package sizing is `hamlet-lab bench day`: a part of a provider's day, run for real, and what it
+// says about the whole day.
+//
+//	labels ─HTTP─> ingest ──> Kafka ──> learner ──> Redis ──> scorer <──NATS── gateway <─HTTP─ questions
+//
+// The services are processes of this program; the servers are the caller's. Mail is asked
+// about as fast as it is answered, and labels are sent in step with it. The processor time of
+// each process is divided by what it did. So the figures say what a message costs, and hardly
+// depend on what else the machine does.
+//
+// [Plan] extrapolates from costs to a day. Its doc comment states the model.
 package sizing
 
 import (
@@ -16,14 +29,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/redis/go-redis/v9"
 
-	"hamlet/cmd/internal/cli"
-	"hamlet/cmd/internal/lab/synthetic"
-	"hamlet/cmd/internal/progress"
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/progress"
 	"hamlet/stream/nats"
 )
 
-// Day holds the flags of `hamlet bench day`.
+// Day holds the flags of `hamlet-lab bench day`.
 type Day struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked (default synthetic mail)."`
 	source.Flags
@@ -55,8 +68,8 @@ type Day struct {
 func (Day) Help() string {
 	return `Examples:
   eval "$(deploy/servers start /tmp/day)"
-  hamlet bench day --kafka $HAMLET_KAFKA --nats $HAMLET_NATS --redis $HAMLET_REDIS --servers /tmp/day
-  hamlet bench day … --scores 20000 --labels 2000 --table-bits 20 --index index.csv corpus.tar.gz
+  hamlet-lab bench day --kafka $HAMLET_KAFKA --nats $HAMLET_NATS --redis $HAMLET_REDIS --servers /tmp/day
+  hamlet-lab bench day … --scores 20000 --labels 2000 --table-bits 20 --index index.csv corpus.tar.gz
 
 It starts ingest, a learner, a scorer and a gateway as processes, on servers without passwords that
 nobody else uses. Half of the labels are learnt at once. The others are sent while the gateway is
@@ -84,7 +97,8 @@ func (c *Day) Run(ctx context.Context, stdio cli.IO) (err error) {
 	defer os.RemoveAll(dir)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &run{day: c, dir: dir, model: fmt.Sprintf("day-%d", time.Now().UnixMilli()), progress: progress.NewCounter(stdio.Err)}
+	r := &run{day: c, dir: dir, model: fmt.Sprintf("day-%d", time.Now().UnixMilli()),
+		progress: progress.NewCounter(stdio.Err)}
 	defer r.progress.Close()
 	defer r.stop()
 	result, err := r.measure(ctx, mail)
@@ -93,9 +107,14 @@ func (c *Day) Run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 	r.progress.Close()
 	if c.JSON {
-		return result.writeJSON(stdio.Out)
+		return cli.PrintJSON(stdio.Out, result)
 	}
-	return result.writeTables(stdio.Out)
+	for _, s := range result.sections() {
+		if err := s.Print(stdio.Out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Day) check() error {
@@ -104,17 +123,19 @@ func (c *Day) check() error {
 		return cli.Usagef("--scores: %d is below 100", c.Scores)
 	case c.Labels < 20:
 		return cli.Usagef("--labels: %d is below 20", c.Labels)
-	case c.InFlight < 1 || c.InFlight > 1000:
-		return cli.Usagef("--in-flight: %d is not in 1…1000", c.InFlight)
 	case !(c.Busy > 0 && c.Busy <= 1):
 		return cli.Usagef("--busy: %v is not above 0 and at most 1", c.Busy)
 	case c.SaveEvery < 100*time.Millisecond:
 		return cli.Usagef("--save-every: %v is below 100ms", c.SaveEvery)
 	}
+	if err := cli.Range("--in-flight", c.InFlight, 1, 1000); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		flag  string
 		value float64
-	}{{"--scale", c.Scale}, {"--peak", c.Peak}, {"--replicas", c.Replicas}, {"--keep-days", c.KeepDays}, {"--versions", c.Versions}, {"--journal-of", c.JournalOf}} {
+	}{{"--scale", c.Scale}, {"--peak", c.Peak}, {"--replicas", c.Replicas}, {"--keep-days", c.KeepDays},
+		{"--versions", c.Versions}, {"--journal-of", c.JournalOf}} {
 		if !(f.value > 0) || math.IsInf(f.value, 0) {
 			return cli.Usagef("%s: %v is not above zero", f.flag, f.value)
 		}
@@ -144,7 +165,8 @@ func (c *Day) post(ctx context.Context, stdio cli.IO) (*post, error) {
 // load is the day that is meant.
 func (c *Day) load() Load {
 	return Load{Scores: float64(c.Scores) * c.Scale, Labels: float64(c.Labels) * c.Scale, Peak: c.Peak, Busy: c.Busy,
-		SaveEvery: c.SaveEvery.Seconds(), KeepDays: c.KeepDays, Replicas: c.Replicas, Versions: c.Versions, JournalOf: c.JournalOf}
+		SaveEvery: c.SaveEvery.Seconds(), KeepDays: c.KeepDays, Replicas: c.Replicas, Versions: c.Versions,
+		JournalOf: c.JournalOf}
 }
 
 // redisMemory returns what Redis' data take, in bytes; 0 where Redis does not say so.

@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hamlet/cmd/internal/source"
+	"hamlet/cmd/internal/data/source"
 	"hamlet/stream"
-	"hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 // A post is mail to label and mail to ask about, cycled as often as it takes.
@@ -87,7 +87,8 @@ const token = "day"
 // send sends labels until ingest has taken them: it answers 503 while Kafka is slow.
 func send(ctx context.Context, addr string, body []byte) error {
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/events", bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/events",
+			bytes.NewReader(body))
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,8 @@ type answers struct {
 
 // ask asks n questions over HTTP, inFlight at a time, and sends labels in step with them. The
 // first error of another kind than a refusal ends it.
-func (p *post) ask(ctx context.Context, gateway, ingest string, n, labels, inFlight int, progress func(int)) (answers, error) {
+func (p *post) ask(ctx context.Context, gateway, ingest string, n, labels, inFlight int,
+	progress func(int)) (answers, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var (
@@ -181,11 +183,12 @@ func (p *post) ask(ctx context.Context, gateway, ingest string, n, labels, inFli
 
 // question asks about one message. It is false if hamlet refuses for now.
 func question(ctx context.Context, client *http.Client, gateway string, message []byte) (bool, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+gateway+"/v1/score", bytes.NewReader(message))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+gateway+"/v1/score",
+		bytes.NewReader(message))
 	if err != nil {
 		return false, err
 	}
-	request.Header.Set("Content-Type", nats.TypeMail)
+	request.Header.Set("Content-Type", questions.Mail)
 	response, err := client.Do(request)
 	if err != nil {
 		return false, fmt.Errorf("a question: %w", err)

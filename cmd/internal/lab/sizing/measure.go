@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"hamlet/cmd/internal/progress"
+	"hamlet/cmd/internal/show/progress"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -44,7 +44,8 @@ func (r *run) start(ctx context.Context) (err error) {
 		ready   bool
 		args    [][]string
 	}{
-		{&r.learner, "learner", true, [][]string{kafka, redis, nats, {"--save-every", c.SaveEvery.String(), "--table-bits", strconv.Itoa(c.TableBits)}}},
+		{&r.learner, "learner", true, [][]string{kafka, redis, nats,
+			{"--save-every", c.SaveEvery.String(), "--table-bits", strconv.Itoa(c.TableBits)}}},
 		{&r.ingest, "ingest", true, [][]string{kafka, {"--token", token}}},
 		{&r.scorer, "scorer", false, [][]string{model, redis, nats}},
 		{&r.gateway, "gateway", false, [][]string{model, nats, {"--deadline", "20s"}}},
@@ -105,7 +106,7 @@ func (r *run) measure(ctx context.Context, mail *post) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &result{Model: r.model, Labels: c.Labels, load: c.load()}
+	res := &result{Model: r.model, Labels: c.Labels, Load: c.load()}
 	second, err := r.ask(ctx, mail, c.Labels-c.Labels/2, res)
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (r *run) measure(ctx context.Context, mail *post) (*result, error) {
 		return nil, err
 	}
 	res.costs(first, second, third)
-	res.Demand = Plan(res.Costs, res.load)
+	res.Demand = Plan(res.Costs, res.Load)
 	return res, nil
 }
 
@@ -140,7 +141,8 @@ func (r *result) costs(first, second, third phase) {
 	c.Score = (second.scorer - c.Load*second.saves) / second.scores
 	if c.Score <= 0 {
 		c.Score = second.scorer / second.scores
-		r.Warnings = append(r.Warnings, "there were too few questions: the cost of a score includes that of loading models")
+		r.Warnings = append(r.Warnings, "there were too few questions: the cost of a score includes that of loading "+
+			"models")
 	}
 }
 
@@ -204,7 +206,8 @@ func (r *run) ask(ctx context.Context, mail *post, labels int, res *result) (pha
 		return p, err
 	}
 	if p.scores = float64(res.Scores); res.Refused > 0 {
-		res.Warnings = append(res.Warnings, fmt.Sprintf("%d questions were refused, and what they cost is counted with the others", res.Refused))
+		res.Warnings = append(res.Warnings, fmt.Sprintf("%d questions were refused, and what they cost is counted "+
+			"with the others", res.Refused))
 	}
 	return p, r.each(func(of *process) error {
 		u, err := of.since()

@@ -22,11 +22,15 @@ func TestPlan(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"scores at peak", got.ScoresAtPeak, want.ScoresAtPeak}, {"labels at peak", got.LabelsAtPeak, want.LabelsAtPeak},
-		{"cores of scorers", got.ScorerCores, want.ScorerCores}, {"cores of gateways", got.GatewayCores, want.GatewayCores},
-		{"cores of ingest", got.IngestCores, want.IngestCores}, {"cores of the learner", got.LearnerCores, want.LearnerCores},
+		{"scores at peak", got.ScoresAtPeak, want.ScoresAtPeak},
+		{"labels at peak", got.LabelsAtPeak, want.LabelsAtPeak},
+		{"cores of scorers", got.ScorerCores, want.ScorerCores},
+		{"cores of gateways", got.GatewayCores, want.GatewayCores},
+		{"cores of ingest", got.IngestCores, want.IngestCores},
+		{"cores of the learner", got.LearnerCores, want.LearnerCores},
 		{"memory of scorers", got.ScorerBytes, want.ScorerBytes}, {"disk of Kafka", got.KafkaBytes, want.KafkaBytes},
-		{"memory of Redis", got.RedisBytes, want.RedisBytes}, {"writes to Redis", got.RedisWrites, want.RedisWrites}, {"reads of Redis", got.RedisReads, want.RedisReads}, {"cores of NATS", got.NATSCores, want.NATSCores},
+		{"memory of Redis", got.RedisBytes, want.RedisBytes}, {"writes to Redis", got.RedisWrites, want.RedisWrites},
+		{"reads of Redis", got.RedisReads, want.RedisReads}, {"cores of NATS", got.NATSCores, want.NATSCores},
 		{"disk of the journal", got.JournalBytes, want.JournalBytes}, {"most labels", got.LabelLimit, want.LabelLimit},
 	} {
 		if math.Abs(f.got-f.want) > 1e-9*math.Abs(f.want) {
@@ -41,13 +45,15 @@ func TestCosts(t *testing.T) {
 	r := result{Seconds: 400}
 	r.costs(
 		phase{labels: 5000, saves: 2, learner: 5000 * label, ingest: .5},
-		phase{scores: 1e6, labels: 5000, saves: 160, learner: 5000*label + 160*save + 400*rest, scorer: 1e6*score + 160*load, gateway: 100},
+		phase{scores: 1e6, labels: 5000, saves: 160, learner: 5000*label + 160*save + 400*rest, scorer: 1e6*score +
+			160*load, gateway: 100},
 		phase{labels: 5, saves: 5, learner: 5 * save, scorer: 5 * load})
 	for _, f := range []struct {
 		name      string
 		got, want float64
 	}{
-		{"label", r.Costs.Learn, label}, {"save", r.Costs.Save, save}, {"score", r.Costs.Score, score}, {"rest", r.Costs.Rest, rest},
+		{"label", r.Costs.Learn, label}, {"save", r.Costs.Save, save}, {"score", r.Costs.Score, score},
+		{"rest", r.Costs.Rest, rest},
 		{"load", r.Costs.Load, load}, {"ingest", r.Costs.Ingest, 1e-4}, {"gateway", r.Costs.Gateway, 1e-4},
 	} {
 		if math.Abs(f.got-f.want) > 1e-9 {
@@ -58,7 +64,8 @@ func TestCosts(t *testing.T) {
 		t.Error(r.Warnings)
 	}
 	r = result{Seconds: 1} // a load costs 2 s by the third phase, which is more than the questions took
-	r.costs(phase{labels: 10, saves: 1, learner: 1}, phase{scores: 100, labels: 10, saves: 30, scorer: 1}, phase{saves: 5, learner: 10, scorer: 10})
+	r.costs(phase{labels: 10, saves: 1, learner: 1}, phase{scores: 100, labels: 10, saves: 30, scorer: 1},
+		phase{saves: 5, learner: 10, scorer: 10})
 	if len(r.Warnings) != 1 || r.Costs.Rest != 0 || r.Costs.Score != .01 {
 		t.Errorf("%+v, and the warnings %q", r.Costs, r.Warnings)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"hamlet/cmd/internal/lab/product"
 )
 
 // A process is one of the services, or a server of the caller's.
@@ -34,28 +35,24 @@ type usage struct {
 	memory float64 // bytes, resident, at most
 }
 
-// start starts `hamlet lab process NAME ARGS` and waits until it is ready, or serves at all if
+// start starts a command or a service of hamlet and waits until it is ready, or serves at all if
 // ready is false.
 func start(ctx context.Context, dir, name string, ready bool, args ...string) (*process, error) {
-	self, err := os.Executable()
+	hamlet, err := product.Path()
 	if err != nil {
 		return nil, err
 	}
-	p := &process{name: name, http: freeAddress(), log: filepath.Join(dir, name+".log")}
+	p := &process{name: name, http: product.FreeAddress(), log: filepath.Join(dir, name+".log")}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	p.cmd = exec.CommandContext(ctx, self, append([]string{"lab", "process", name, "--http", p.http}, args...)...)
+	p.cmd = product.Command(ctx, hamlet, name, append([]string{"--http", p.http}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 30 * time.Second
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "HAMLET_") {
-			p.cmd.Env = append(p.cmd.Env, v)
-		}
-	}
+	p.cmd.Env = product.Environment()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -70,7 +67,8 @@ func start(ctx context.Context, dir, name string, ready bool, args ...string) (*
 		select {
 		case err := <-ended:
 			said, _ := os.ReadFile(p.log)
-			return nil, fmt.Errorf("%s ended before it was ready: %w\n%s", name, errors.Join(err, ctx.Err()), bytes.TrimSpace(said))
+			return nil, fmt.Errorf("%s ended before it was ready: %w\n%s", name, errors.Join(err, ctx.Err()),
+				bytes.TrimSpace(said))
 		case <-time.After(50 * time.Millisecond):
 		}
 		if response, err := http.Get("http://" + p.http + path); err == nil {
@@ -80,16 +78,6 @@ func start(ctx context.Context, dir, name string, ready bool, args ...string) (*
 			}
 		}
 	}
-}
-
-// freeAddress returns an address of loopback on which nobody listens now.
-func freeAddress() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "127.0.0.1:0"
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // stop ends a service in order.
@@ -106,23 +94,17 @@ func (p *process) stop() {
 	_ = p.cmd.Process.Kill()
 }
 
-// ticksPerSecond is the unit of times in /proc, for programs on every processor.
-const ticksPerSecond = 100
-
 // used reads what a process has used. Without /proc there is an error.
 func (p *process) used() (u usage, err error) {
-	dir := "/proc/" + strconv.Itoa(p.pid)
-	stat, err1 := os.ReadFile(dir + "/stat")
-	status, err2 := os.ReadFile(dir + "/status")
+	pid := strconv.Itoa(p.pid)
+	fields, err1 := product.Stat(pid)
+	status, err2 := os.ReadFile("/proc/" + pid + "/status")
 	if err := errors.Join(err1, err2); err != nil {
 		return u, fmt.Errorf("what %s uses: %w", p.name, err)
 	}
-	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
-	if fields := strings.Fields(rest); len(fields) > 12 {
-		user, _ := strconv.ParseFloat(fields[11], 64)
-		system, _ := strconv.ParseFloat(fields[12], 64)
-		u.cpu = (user + system) / ticksPerSecond
-	}
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	u.cpu = (user + system) / product.TicksPerSecond
 	for line := range strings.Lines(string(status)) {
 		if f := strings.Fields(line); len(f) >= 2 && f[0] == "VmHWM:" {
 			kib, _ := strconv.ParseFloat(f[1], 64)

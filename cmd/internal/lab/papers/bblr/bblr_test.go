@@ -17,7 +17,7 @@ import (
 )
 
 // run computes an experiment on the sets of a folder.
-func run(t *testing.T, folder string, e experiment.Experiment) experiment.Outcome {
+func run(t *testing.T, folder string, e experiment.Experiment) *experiment.Result {
 	t.Helper()
 	n := experiment.Runner{Data: experiment.NewData(folder), Seed: 1, Cores: 2}
 	outcomes, err := n.Run(t.Context(), []*experiment.Experiment{&e})
@@ -28,7 +28,7 @@ func run(t *testing.T, folder string, e experiment.Experiment) experiment.Outcom
 }
 
 // row returns the row of an outcome with that name.
-func row(t *testing.T, o experiment.Outcome, group, what string) experiment.Row {
+func row(t *testing.T, o *experiment.Result, group, what string) experiment.Row {
 	t.Helper()
 	if o.Err != nil {
 		t.Fatal(o.Err)
@@ -38,7 +38,7 @@ func row(t *testing.T, o experiment.Outcome, group, what string) experiment.Row 
 			return r
 		}
 	}
-	t.Fatalf("%s has no row %q of %q", o.Experiment.Name, what, group)
+	t.Fatalf("%s has no row %q of %q", o.Name, what, group)
 	return experiment.Row{}
 }
 
@@ -124,7 +124,8 @@ func TestTuned(t *testing.T) {
 	}
 	labels := []float64{-1, 1, 1}
 	last := -1
-	m := tuned("", len(labels), func(_ context.Context, setting int, rows [][]float64, _ []float64) (classifier, error) {
+	m := tuned("", len(labels), func(_ context.Context, setting int, rows [][]float64,
+		_ []float64) (classifier, error) {
 		if len(rows) == len(x) {
 			last = setting
 		}
@@ -169,7 +170,8 @@ func TestReviews(t *testing.T) {
 			}
 			fmt.Fprintf(&text, "%s %d:2 %d:1 %d:1\n", sign, word, 3+random.IntN(10), 13+random.IntN(10))
 		}
-		if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(d.file)), []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(d.file)), []byte(text.String()),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,7 +182,8 @@ func TestReviews(t *testing.T) {
 	o = run(t, folder, table12)
 	for _, d := range domains {
 		for _, method := range []string{"LR", "SVM", "BBLR3", "BBLR4"} {
-			if r := row(t, o, d.name, method+", errors in percent"); r.Ours.Value != 0 || r.Verdict != experiment.Better {
+			if r := row(t, o, d.name, method+", errors in percent"); r.Ours.Value != 0 ||
+				r.Verdict != experiment.Better {
 				t.Errorf("%s, %s errs %v %%: %q", d.name, method, r.Ours.Value, r.Verdict)
 			}
 		}
@@ -222,7 +225,8 @@ func TestSparseMethods(t *testing.T) {
 	if got, want := len(s.wrong(m)), (fold{test: x, testY: s.y}).errors(dense); got != want {
 		t.Errorf("%d rows are wrong, dense %d", got, want)
 	}
-	if b := s.withBias(); b.columns != 4 || b.x[0].Index[len(b.x[0].Index)-1] != 3 || len(b.x[0].Index) != len(s.x[0].Index)+1 {
+	if b := s.withBias(); b.columns != 4 || b.x[0].Index[len(b.x[0].Index)-1] != 3 ||
+		len(b.x[0].Index) != len(s.x[0].Index)+1 {
 		t.Errorf("with bias: %d columns, first row %v", b.columns, b.x[0])
 	}
 	train, test := s.split(random.Perm(60), 5, 2)

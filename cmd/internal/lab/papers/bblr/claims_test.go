@@ -20,14 +20,16 @@ func TestOrders(t *testing.T) {
 			all[set] = append(all[set], tally{Rows: 100, Wrong: wrong})
 		}
 	}
-	p := foldReport(all, true, printedTable{}, []order{
+	p := new(experiment.Report)
+	foldReport(p, all, true, printedTable{}, []order{
 		{less: "BBLR2", more: "SLA", why: "sigmoid"}, {less: "BBLR3", more: "LR", why: "tuned"},
 		{less: "BBLR3", more: bestOther, why: "best", each: true},
 	})
 	if _, err := p.Judge(); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]float64{"mean of the sets, BBLR2 minus SLA, sigmoid": 7, "mean of the sets, BBLR3 minus LR, tuned": -3.75}
+	want := map[string]float64{"mean of the sets, BBLR2 minus SLA, sigmoid": 7,
+		"mean of the sets, BBLR3 minus LR, tuned": -3.75}
 	for _, set := range uci {
 		want[set+", BBLR3 minus "+bestOther+", best"] = 1 // than SLA
 	}

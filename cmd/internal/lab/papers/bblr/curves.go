@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"hamlet/algos/bblr"
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // steepnesses are the γ of figures 2 and 5 that are drawn; the paper has powers of 2 too.
@@ -16,61 +16,64 @@ var steepnesses = []float64{1, 2, 8, 64, 1024}
 
 var figure2 = experiment.Experiment{
 	Name: "bblr/figure-2", Title: "Figure 2: the smooth 0-1 loss with a weak prior", Where: "section 1, figure 2",
-	Claim: "With α = β = n/100 the loss is that of logistic regression near γ = 1, and with growing γ a steeper step between two plateaus.",
-	Cost:  time.Second,
-	Run: func(context.Context, *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
+	Claim: "With α = β = n/100 the loss is that of logistic regression near γ = 1, and with growing γ a steeper step " +
+		"between two plateaus.",
+	Cost: time.Second,
+	Run: func(_ context.Context, _ *experiment.Run, p *experiment.Report) error {
 		l := bblr.Counts(1, 1, 100)
 		p.Figure("plateaus", "a", experiment.Exact(l.A()), "0.1", experiment.Neither).Reason =
 			"The caption's a is a misprint: α = β = n/100 and b = .98 give a = .0098, and .1 + .98 is more than 1."
 		p.Figure("plateaus", "b", experiment.Exact(l.B()), ".98", experiment.Neither)
-		p.Claim("plateaus", "a + b", experiment.Exact(l.A()+l.B()), experiment.AtMost, "1")
+		p.AtMost("plateaus", "a + b", experiment.Exact(l.A()+l.B()), "1")
 		p.Show("plateaus", "loss on the left, −ln a", experiment.Exact(-math.Log(l.A())))
-		p.Claim("γ = 1", "distance from the logistic loss, |z| ≤ 2", experiment.Exact(largest(func(z float64) float64 {
+		p.AtMost("γ = 1", "distance from the logistic loss, |z| ≤ 2", experiment.Exact(largest(func(z float64) float64 {
 			return l.Loss(z, 1) - math.Log1p(math.Exp(-z))
-		}, -2, 2)), experiment.AtMost, ".1")
+		}, -2, 2)), ".1")
 		steeper(p, l)
 		p.Chart(losses("The loss of y = +1", l, true))
 		mu := chart.Chart{Title: "P(y = +1)", X: inputs, Y: chart.Axis{Label: "μ"}}
-		mu.Series = append(mu.Series, curve("logistic regression", func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }, true))
+		mu.Series = append(mu.Series, curve("logistic regression", func(z float64) float64 {
+			return 1 / (1 + math.Exp(-z))
+		}, true))
 		for _, γ := range steepnesses {
 			l.Gamma = γ
 			mu.Series = append(mu.Series, curve(fmt.Sprintf("γ = %g", γ), l.Prob, false))
 		}
 		p.Chart(mu)
-		return p, nil
+		return nil
 	},
 }
 
 var figure5 = experiment.Experiment{
 	Name: "bblr/figure-5", Title: "Figure 5: the smooth 0-1 loss with strong priors", Where: "section 3, figure 5",
-	Claim: "With α = β = n/2 the scaled loss tends to the 0-1 loss as γ grows. With α = n and β = 2n the losses of the two labels differ.",
-	Cost:  time.Second,
-	Run: func(context.Context, *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
+	Claim: "With α = β = n/2 the scaled loss tends to the 0-1 loss as γ grows. With α = n and β = 2n the losses of " +
+		"the two labels differ.",
+	Cost: time.Second,
+	Run: func(_ context.Context, _ *experiment.Run, p *experiment.Report) error {
 		l := bblr.Counts(1, 1, 2)
 		p.Figure("α = β = n/2", "a", experiment.Exact(l.A()), "0.25", experiment.Neither)
 		p.Figure("α = β = n/2", "b", experiment.Exact(l.B()), "0.5", experiment.Neither)
 		steeper(p, l)
 		l.Gamma = steepnesses[len(steepnesses)-1]
-		p.Claim("α = β = n/2", "distance of the scaled loss from the 0-1 loss, |z| ≥ .01, γ = 1024", experiment.Exact(
-			math.Max(largest(scaledDistance(l), -8, -.01), largest(scaledDistance(l), .01, 8))), experiment.AtMost, ".001")
+		p.AtMost("α = β = n/2", "distance of the scaled loss from the 0-1 loss, |z| ≥ .01, γ = 1024", experiment.Exact(
+			math.Max(largest(scaledDistance(l), -8, -.01), largest(scaledDistance(l), .01, 8))), ".001")
 		p.Chart(losses("The loss of y = +1, α = β = n/2", l, false))
 		l = bblr.Counts(1, 2, 1)
 		l.Gamma = 8
 		left, right := -math.Log(l.A()), -math.Log(l.C())
 		p.Show("α = n, β = 2n", "plateau of wrong positives, −ln a", experiment.Exact(left))
 		p.Show("α = n, β = 2n", "plateau of wrong negatives, −ln c", experiment.Exact(right))
-		p.Claim("α = n, β = 2n", "difference of the plateaus", experiment.Exact(left-right), experiment.AtLeast, ".1")
-		p.Claim("α = n, β = 2n", "distance of the losses from the plateaus at z = ±8", experiment.Exact(
-			math.Max(math.Abs(l.Loss(-8, 1)-left), math.Abs(l.Loss(8, -1)-right))), experiment.AtMost, "1e-9")
-		p.Chart(chart.Chart{Title: "Losses of both labels, α = n, β = 2n, γ = 8", X: inputs, Y: chart.Axis{Label: "nats"},
+		p.AtLeast("α = n, β = 2n", "difference of the plateaus", experiment.Exact(left-right), ".1")
+		p.AtMost("α = n, β = 2n", "distance of the losses from the plateaus at z = ±8", experiment.Exact(
+			math.Max(math.Abs(l.Loss(-8, 1)-left), math.Abs(l.Loss(8, -1)-right))), "1e-9")
+		p.Chart(chart.Chart{Title: "Losses of both labels, α = n, β = 2n, γ = 8", X: inputs,
+			Y: chart.Axis{Label: "nats"},
 			Series: []chart.Series{
 				curve("y = +1", func(z float64) float64 { return l.Loss(z, 1) }, false),
 				curve("y = −1", func(z float64) float64 { return l.Loss(z, -1) }, false),
 				curve("logistic loss, y = +1", func(z float64) float64 { return math.Log1p(math.Exp(-z)) }, true),
 			}})
-		return p, nil
+		return nil
 	},
 }
 
@@ -96,8 +99,8 @@ func steeper(p *experiment.Report, l bblr.Likelihood) {
 	first := width(1)
 	p.Show("step from .9 to .1", "width at γ = 1", experiment.Exact(first))
 	for _, γ := range steepnesses[1:] {
-		p.Claim("step from .9 to .1", fmt.Sprintf("width at γ = %g, over that at 1", γ),
-			experiment.Exact(width(γ)/first), experiment.AtMost, fmt.Sprint(1/γ)).Slack = 1e-6
+		p.AtMost("step from .9 to .1", fmt.Sprintf("width at γ = %g, over that at 1", γ),
+			experiment.Exact(width(γ)/first), fmt.Sprint(1/γ)).Slack = 1e-6
 	}
 }
 
@@ -125,11 +128,15 @@ func largest(f func(z float64) float64, lo, hi float64) (most float64) {
 func losses(title string, l bblr.Likelihood, logistic bool) chart.Chart {
 	c := chart.Chart{Title: title, X: inputs, Y: chart.Axis{Label: "nats"}}
 	if logistic {
-		c.Series = append(c.Series, curve("logistic loss", func(z float64) float64 { return math.Log1p(math.Exp(-z)) }, true))
+		c.Series = append(c.Series, curve("logistic loss", func(z float64) float64 {
+			return math.Log1p(math.Exp(-z))
+		}, true))
 	}
 	for _, γ := range steepnesses {
 		l.Gamma = γ
-		c.Series = append(c.Series, curve(fmt.Sprintf("γ = %g", γ), func(z float64) float64 { return l.Loss(z, 1) }, false))
+		c.Series = append(c.Series, curve(fmt.Sprintf("γ = %g", γ), func(z float64) float64 {
+			return l.Loss(z, 1)
+		}, false))
 	}
 	return c
 }

@@ -6,35 +6,41 @@ import (
 	"math"
 	"time"
 
-	"hamlet/algos/crf"
-	"hamlet/cmd/internal/chart"
+	"hamlet/algos/lab/crf"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // figure6 shows an instance of the joint model, and an image.
 var figure6 = experiment.Experiment{
-	Name: "bblr/figure-6", Title: "Figure 6: an instance of the joint model", Where: "section 5.2, equation 40, figure 6",
-	Claim: "A page makes a Bayesian network of its own: a label Y for each face, with features X below it, a likeness D for two faces of different pictures, and a constraint S for each picture. Equation 40 is the joint distribution.",
-	Cost:  3 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
+	Name: "bblr/figure-6", Title: "Figure 6: an instance of the joint model",
+	Where: "section 5.2, equation 40, figure 6",
+	Claim: "A page makes a Bayesian network of its own: a label Y for each face, with features X below it, a " +
+		"likeness D for two faces of different pictures, and a constraint S for each picture. Equation 40 is the " +
+		"joint distribution.",
+	Cost: 3 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, report *experiment.Report) error {
 		all, err := experiment.Steps(ctx, r, "instances", 1, func(ctx context.Context, _ int) (instances, error) {
 			return drawInstances(ctx, r)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		in := all[0]
-		report := &experiment.Report{}
-		report.Claim("100 pages", "largest difference of a face's probability and the sum of (40) over all labels", experiment.Exact(in.Difference), experiment.AtMost, "0.000000001")
-		report.Claim("100 pages", "joint labels with two faces of the person in a picture", experiment.Exact(float64(in.Violated)), experiment.AtMost, "0")
-		report.Claim("100 pages", "labels with a lower energy than the joint ones", experiment.Exact(float64(in.Lower)), experiment.AtMost, "0")
+		report.AtMost("100 pages", "largest difference of a face's probability and the sum of (40) over all labels",
+			experiment.Exact(in.Difference), "0.000000001")
+		report.AtMost("100 pages", "joint labels with two faces of the person in a picture",
+			experiment.Exact(float64(in.Violated)), "0")
+		report.AtMost("100 pages", "labels with a lower energy than the joint ones",
+			experiment.Exact(float64(in.Lower)), "0")
 		report.Show("100 pages", "joint labels right, %", experiment.Exact(in.Right))
 		report.Chart(in.pageChart())
 		for _, m := range in.Images {
 			report.Chart(m.chart())
 		}
-		report.Note("The figure itself is a drawing. The rows check that the network is the equation; the pictures show a synthetic page and a synthetic image of 6 × 8 pixels with outliers (see table 13).")
-		return report, nil
+		report.Note("The figure itself is a drawing. The rows check that the network is the equation; the pictures " +
+			"show a synthetic page and a synthetic image of 6 × 8 pixels with outliers (see table 13).")
+		return nil
 	},
 }
 
@@ -130,7 +136,8 @@ func facesOf(fitted *[models]crf.Model, s crf.Sample, p *crf.Marginals) []face {
 	_, other := fitted[mem].Predict(s)
 	faces := make([]face, len(s.Y))
 	for i, y := range s.Y {
-		faces[i] = face{Picture: i, Truth: (1 + y) / 2, MEM: math.Exp(-f.Site[i][1]), MEMJoint: other.Site[i], P: p.Site[i]}
+		faces[i] = face{Picture: i, Truth: (1 + y) / 2, MEM: math.Exp(-f.Site[i][1]), MEMJoint: other.Site[i],
+			P: p.Site[i]}
 	}
 	for l, q := range s.Graph.Pairs() { // pairs go from a lower to a higher face
 		if s.Exclusive[l] {
@@ -180,8 +187,10 @@ func (in *instances) pageChart() chart.Chart {
 	}
 	low, high := 0.0, 1.0
 	return chart.Chart{
-		Title: "A page of seven faces", Caption: "Each face and the picture that it is in. No picture has two faces of the person.",
-		X: chart.Axis{Label: "face: picture", Categories: names}, Y: chart.Axis{Label: "probability of the person", Min: &low, Max: &high},
+		Title: "A page of seven faces", Caption: "Each face and the picture that it is in. No picture has two faces " +
+			"of the person.",
+		X:      chart.Axis{Label: "face: picture", Categories: names},
+		Y:      chart.Axis{Label: "probability of the person", Min: &low, Max: &high},
 		Series: []chart.Series{truth, alone, joint, smooth},
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"hamlet/algos/bblr"
-	"hamlet/algos/svm"
+	"hamlet/algos/lab/svm"
 )
 
 // costs are the C that support vector machines choose from.
@@ -54,7 +54,8 @@ func measure(x [][]float64) (s standardised) {
 
 // linearMachine is a linear support vector machine of standardised columns, whose C is
 // chosen by an inner cross validation.
-var linearMachine = tuned("SVM", len(costs), func(ctx context.Context, setting int, x [][]float64, y []float64) (classifier, error) {
+var linearMachine = tuned("SVM", len(costs), func(ctx context.Context, setting int, x [][]float64,
+	y []float64) (classifier, error) {
 	s := measure(x)
 	rows := make([][]float64, len(x))
 	for i := range x {
@@ -84,22 +85,23 @@ func (m sparseMachine) LabelSparse(x bblr.SparseRow) float64 {
 
 // sparseLinearMachine is a linear support vector machine of rows as given, whose C is
 // chosen on a held-out fifth.
-var sparseLinearMachine = sparseTuned("SVM", len(costs), func(ctx context.Context, setting int, s sparseSet) (sparseClassifier, error) {
-	rows := svm.NewRows(s.columns)
-	for _, row := range s.x {
-		index := make([]int32, len(row.Index))
-		for k, j := range row.Index {
-			index[k] = int32(j)
+var sparseLinearMachine = sparseTuned("SVM", len(costs),
+	func(ctx context.Context, setting int, s sparseSet) (sparseClassifier, error) {
+		rows := svm.NewRows(s.columns)
+		for _, row := range s.x {
+			index := make([]int32, len(row.Index))
+			for k, j := range row.Index {
+				index[k] = int32(j)
+			}
+			rows.Add(index, row.Value)
 		}
-		rows.Add(index, row.Value)
-	}
-	m, _, err := svm.Fit(ctx, svm.Config{C: costs[setting], Bias: 1, Gap: machineGap}, rows, s.y, nil)
-	if err != nil {
-		return nil, err
-	}
-	w, b := m.Weights()
-	return sparseMachine{w, b}, nil
-})
+		m, _, err := svm.Fit(ctx, svm.Config{C: costs[setting], Bias: 1, Gap: machineGap}, rows, s.y, nil)
+		if err != nil {
+			return nil, err
+		}
+		w, b := m.Weights()
+		return sparseMachine{w, b}, nil
+	})
 
 // A kernelMachine is a support vector machine with the kernel exp(−|x−x'|²/2D) over
 // standardised rows. It has no bias, which a kernel of this width hardly misses.

@@ -22,7 +22,8 @@ func TestSmallTrial(t *testing.T) {
 		}
 	}
 	if !(got.Joint[bblr3] > got.Joint[mem] && got.Joint[bblr3] > got.Alone[bblr3]) {
-		t.Errorf("BBLR3 is right in %.1f %% alone and in %.1f %% jointly, MEM in %.1f %%", got.Alone[bblr3], got.Joint[bblr3], got.Joint[mem])
+		t.Errorf("BBLR3 is right in %.1f %% alone and in %.1f %% jointly, MEM in %.1f %%", got.Alone[bblr3],
+			got.Joint[bblr3], got.Joint[mem])
 	}
 	if d := got.TestJoint[bblr3]; d.Only1 <= d.Only2 {
 		t.Errorf("McNemar's counts are %+v, want more for MEM", d)

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"hamlet/algos/blr"
-	"hamlet/cmd/internal/chart"
+	"hamlet/algos/lab/vblr"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // A quality is a fit's log loss and error on new rows.
@@ -36,23 +37,24 @@ const (
 // ard gives each weight a precision of its own.
 var ard = experiment.Experiment{
 	Name: "blr/ard", Title: "Automatic relevance determination", Where: "equations 39 to 50",
-	Claim: "With a precision αᵢ for each weight, the fit determines which inputs matter: a high E(αᵢ) says that input i is irrelevant.",
-	Cost:  2 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
+	Claim: "With a precision αᵢ for each weight, the fit determines which inputs matter: a high E(αᵢ) says that " +
+		"input i is irrelevant.",
+	Cost: 2 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		const draws = 10
 		noise := []int{0, 5, 10, 20, 40}
-		all, err := experiment.Steps(ctx, r, "fit", len(noise)*draws, func(ctx context.Context, i int) (relevance, error) {
-			rng := r.Rand("rows", i)
-			w := weights(rng, ardRelevant, .25)
-			w = append(w, make([]float64, noise[i/draws])...)
-			x, y := drawn(rng, w, ardRows)
-			newX, newY := drawn(rng, w, 5000)
-			return relevances(ctx, w, x, y, newX, newY)
-		})
+		all, err := experiment.Steps(ctx, r, "fit", len(noise)*draws,
+			func(ctx context.Context, i int) (relevance, error) {
+				rng := r.Rand("rows", i)
+				w := weights(rng, ardRelevant, .25)
+				w = append(w, make([]float64, noise[i/draws])...)
+				x, y := drawn(rng, w, ardRows)
+				newX, newY := drawn(rng, w, 5000)
+				return relevances(ctx, w, x, y, newX, newY)
+			})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p := &experiment.Report{}
 		lines := map[string]*chart.Series{}
 		names := []string{"with ARD", "with ARD, printed rule", "without ARD"}
 		for _, name := range names {
@@ -60,12 +62,14 @@ var ard = experiment.Experiment{
 		}
 		for k, n := range noise {
 			part, group := all[k*draws:(k+1)*draws], fmt.Sprintf("%d irrelevant inputs", n)
-			mean := func(of func(relevance) float64) experiment.Estimate { return experiment.Mean(column(part, of)) }
+			mean := func(of func(relevance) float64) experiment.Estimate { return experiment.Over(part, of) }
 			losses := []func(relevance) quality{
-				func(v relevance) quality { return v.ARD }, func(v relevance) quality { return v.Printed }, func(v relevance) quality { return v.Plain },
+				func(v relevance) quality { return v.ARD }, func(v relevance) quality { return v.Printed },
+				func(v relevance) quality { return v.Plain },
 			}
 			for j, name := range names {
-				point(lines[name], float64(n), mean(func(v relevance) float64 { return losses[j](v).Loss - v.Oracle.Loss }))
+				experiment.Point(lines[name], float64(n),
+					mean(func(v relevance) float64 { return losses[j](v).Loss - v.Oracle.Loss }))
 			}
 			p.Show(group, "log loss with ARD", mean(func(v relevance) float64 { return v.ARD.Loss }))
 			p.Show(group, "log loss without ARD", mean(func(v relevance) float64 { return v.Plain.Loss }))
@@ -75,23 +79,32 @@ var ard = experiment.Experiment{
 			p.Show(group, "error with ARD", mean(func(v relevance) float64 { return v.ARD.Error }))
 			p.Show(group, "error without ARD", mean(func(v relevance) float64 { return v.Plain.Error }))
 			p.Show(group, "printed rule: iterations", mean(func(v relevance) float64 { return float64(v.Stop) }))
-			p.Show(group, "iterations until no ξ moves by 1e-6", mean(func(v relevance) float64 { return float64(v.Fixed) }))
-			p.Show(group, "printed rule: largest distance of a weight", mean(func(v relevance) float64 { return v.Off }))
-			p.Show(group, "share of pairs, relevant and irrelevant, whose E(αᵢ) are in order", mean(func(v relevance) float64 { return v.Apart }))
-			p.Show(group, "the same, relevant weights of ½ and more alone", mean(func(v relevance) float64 { return v.Strong }))
-			p.Claim(group, "mean ln E(αᵢ) of irrelevant inputs minus that of relevant ones", mean(higher), experiment.AtLeast, "0")
-			p.Show(group, "log loss with ARD minus without", mean(func(v relevance) float64 { return v.ARD.Loss - v.Plain.Loss }))
+			p.Show(group, "iterations until no ξ moves by 1e-6",
+				mean(func(v relevance) float64 { return float64(v.Fixed) }))
+			p.Show(group, "printed rule: largest distance of a weight",
+				mean(func(v relevance) float64 { return v.Off }))
+			p.Show(group, "share of pairs, relevant and irrelevant, whose E(αᵢ) are in order",
+				mean(func(v relevance) float64 { return v.Apart }))
+			p.Show(group, "the same, relevant weights of ½ and more alone",
+				mean(func(v relevance) float64 { return v.Strong }))
+			p.AtLeast(group, "mean ln E(αᵢ) of irrelevant inputs minus that of relevant ones", mean(higher), "0")
+			p.Show(group, "log loss with ARD minus without",
+				mean(func(v relevance) float64 { return v.ARD.Loss - v.Plain.Loss }))
 		}
-		p.Chart(chart.Chart{Title: "Log loss above that of a fit to the relevant inputs alone", Caption: fmt.Sprintf("%d rows, mean of %d data sets and its 95 %% interval.", ardRows, draws),
-			X: chart.Axis{Label: "irrelevant inputs"}, Y: chart.Axis{Label: "nats on new rows"},
+		p.Chart(chart.Chart{Title: "Log loss above that of a fit to the relevant inputs alone",
+			Caption: fmt.Sprintf("%d rows, mean of %d data sets and its 95 %% interval.", ardRows, draws),
+			X:       chart.Axis{Label: "irrelevant inputs"}, Y: chart.Axis{Label: "nats on new rows"},
 			Series: []chart.Series{*lines[names[0]], *lines[names[1]], *lines[names[2]]}})
 		if err := separable(ctx, r, p); err != nil {
-			return nil, err
+			return err
 		}
 		p.Chart(precisions(all[len(all)-draws:], noise[len(noise)-1]))
-		p.Note(fmt.Sprintf("Data sets have %d rows, a constant and %d standard normal inputs with weights from N(0, 4), and irrelevant ones of weight 0. "+
-			"A drawn weight may be near 0, and then no fit can tell it from an irrelevant one. So weights of ½ and more have a row of their own. The text names no share and no log loss, and neither has a verdict.", ardRows, ardRelevant-1))
-		return p, nil
+		p.Note(fmt.Sprintf("Data sets have %d rows, a constant and %d standard normal inputs with weights from N(0, "+
+			"4), and irrelevant ones of weight 0. A drawn weight may be near 0, and then no fit can tell it from an "+
+			"irrelevant one. So weights of ½ and more have a row of their own. The text names no share and no log "+
+			"loss, and neither has a verdict.",
+			ardRows, ardRelevant-1))
+		return nil
 	},
 }
 
@@ -107,12 +120,12 @@ func separable(ctx context.Context, r *experiment.Run, p *experiment.Report) err
 	all, err := experiment.Steps(ctx, r, "separable", draws, func(ctx context.Context, i int) (c creep, err error) {
 		rng := r.Rand("separable", i)
 		x, y := drawn(rng, weights(rng, d, 1.0/16), rows)
-		full, err := blr.FitBatch(ctx, x, y, blr.BatchConfig{ARD: true, A0: a0, B0: b0, Tolerance: 1e-6})
+		full, err := vblr.Fit(ctx, x, y, vblr.Config{ARD: true, A0: a0, B0: b0, Tolerance: 1e-6})
 		if err != nil {
 			return c, err
 		}
 		c.Stop, c.Fixed = printedStop(full.Trace), full.Iterations
-		printed, err := blr.FitBatch(ctx, x, y, blr.BatchConfig{ARD: true, A0: a0, B0: b0, MaxIterations: c.Stop})
+		printed, err := vblr.Fit(ctx, x, y, vblr.Config{ARD: true, A0: a0, B0: b0, MaxIterations: c.Stop})
 		if err != nil {
 			return c, err
 		}
@@ -126,29 +139,33 @@ func separable(ctx context.Context, r *experiment.Run, p *experiment.Report) err
 		return err
 	}
 	group := fmt.Sprintf("nearly separable: %d rows, weights from N(0, 16)", rows)
-	p.Show(group, "printed rule: mean iterations", experiment.Mean(column(all, func(c creep) float64 { return float64(c.Stop) })))
-	p.Show(group, "most iterations until no ξ moves by 1e-6", most(all, func(c creep) float64 { return float64(c.Fixed) }))
-	p.Show(group, fmt.Sprintf("printed rule: largest distance of a weight, of %d data sets", draws), most(all, func(c creep) float64 { return c.Off }))
+	p.Show(group, "printed rule: mean iterations",
+		experiment.Over(all, func(c creep) float64 { return float64(c.Stop) }))
+	p.Show(group, "most iterations until no ξ moves by 1e-6",
+		experiment.Most(all, func(c creep) float64 { return float64(c.Fixed) }))
+	p.Show(group, fmt.Sprintf("printed rule: largest distance of a weight, of %d data sets", draws),
+		experiment.Most(all, func(c creep) float64 { return c.Off }))
 	return nil
 }
 
 // relevances fits one data set.
-func relevances(ctx context.Context, truth []float64, x [][]float64, y []float64, newX [][]float64, newY []float64) (v relevance, err error) {
-	fit := func(x [][]float64, cfg blr.BatchConfig) *blr.Batch {
+func relevances(ctx context.Context, truth []float64, x [][]float64, y []float64, newX [][]float64,
+	newY []float64) (v relevance, err error) {
+	fit := func(x [][]float64, cfg vblr.Config) *vblr.Batch {
 		if err != nil {
 			return nil
 		}
 		cfg.A0, cfg.B0, cfg.Tolerance = a0, b0, 1e-6
-		var b *blr.Batch
-		b, err = blr.FitBatch(ctx, x, y, cfg)
+		var b *vblr.Batch
+		b, err = vblr.Fit(ctx, x, y, cfg)
 		return b
 	}
-	full, plain, oracle := fit(x, blr.BatchConfig{ARD: true}), fit(x, blr.BatchConfig{}), fit(cut(x), blr.BatchConfig{})
+	full, plain, oracle := fit(x, vblr.Config{ARD: true}), fit(x, vblr.Config{}), fit(cut(x), vblr.Config{})
 	if err != nil {
 		return v, err
 	}
 	v.Stop, v.Fixed = printedStop(full.Trace), full.Iterations
-	printed := fit(x, blr.BatchConfig{ARD: true, MaxIterations: v.Stop})
+	printed := fit(x, vblr.Config{ARD: true, MaxIterations: v.Stop})
 	if err != nil {
 		return v, err
 	}
@@ -216,7 +233,7 @@ func printedStop(trace []float64) int {
 }
 
 // measured is the quality of exact predictions under the variational posterior.
-func measured(fit *blr.Batch, x [][]float64, y []float64) (q quality) {
+func measured(fit *vblr.Batch, x [][]float64, y []float64) (q quality) {
 	for n, row := range x {
 		m, a := fit.Moments(row)
 		q.Loss -= logSigma(y[n]*blr.Predictive(m, a)) / float64(len(x))
@@ -229,7 +246,8 @@ func measured(fit *blr.Batch, x [][]float64, y []float64) (q quality) {
 
 // precisions draws the E(αᵢ) of some data sets.
 func precisions(all []relevance, n int) chart.Chart {
-	relevant, irrelevant := chart.Series{Name: "relevant", Kind: chart.Points}, chart.Series{Name: "irrelevant", Kind: chart.Points, Faint: true}
+	relevant, irrelevant := chart.Series{Name: "relevant", Kind: chart.Points},
+		chart.Series{Name: "irrelevant", Kind: chart.Points, Faint: true}
 	for i, v := range all {
 		for _, α := range v.Relevant {
 			relevant.X, relevant.Y = append(relevant.X, float64(i+1)), append(relevant.Y, α)
@@ -238,6 +256,8 @@ func precisions(all []relevance, n int) chart.Chart {
 			irrelevant.X, irrelevant.Y = append(irrelevant.X, float64(i+1)), append(irrelevant.Y, α)
 		}
 	}
-	return chart.Chart{Title: "E(αᵢ) of relevant and irrelevant inputs", Caption: fmt.Sprintf("%d irrelevant inputs.", n),
-		X: chart.Axis{Label: "data set"}, Y: chart.Axis{Label: "E(αᵢ)", Log: true}, Series: []chart.Series{irrelevant, relevant}}
+	return chart.Chart{Title: "E(αᵢ) of relevant and irrelevant inputs",
+		Caption: fmt.Sprintf("%d irrelevant inputs.", n),
+		X:       chart.Axis{Label: "data set"}, Y: chart.Axis{Label: "E(αᵢ)", Log: true},
+		Series: []chart.Series{irrelevant, relevant}}
 }

@@ -13,7 +13,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
 )
 
@@ -105,37 +104,10 @@ func apart(a, b []float64) float64 {
 	return most
 }
 
-// column returns a number of each result.
-func column[T any](all []T, of func(T) float64) []float64 {
-	var v []float64
-	for _, one := range all {
-		v = append(v, of(one))
-	}
-	return v
-}
-
-// most returns the largest number as an exact estimate: it is a property of the draws,
-// and not an estimate of a mean.
-func most[T any](all []T, of func(T) float64) experiment.Estimate {
-	top := math.Inf(-1)
-	for _, v := range column(all, of) {
-		top = max(top, v)
-	}
-	return experiment.Exact(top)
-}
-
 // atMostZero adds a row for a number that the source says is at most 0, such as the size of
 // a difference of equal quantities. The slack is for rounding errors alone.
 func atMostZero(p *experiment.Report, group, what string, v experiment.Estimate, slack float64) {
-	p.Claim(group, what, v, experiment.AtMost, "0").Slack = slack
+	p.AtMost(group, what, v, "0").Slack = slack
 }
-
-// point adds a mean and its interval to a line.
-func point(s *chart.Series, x float64, mean experiment.Estimate) {
-	lo, hi := mean.Interval()
-	s.X, s.Y, s.Lo, s.Hi = append(s.X, x), append(s.Y, mean.Value), append(s.Lo, lo), append(s.Hi, hi)
-}
-
-func end(v float64) *float64 { return &v }
 
 func of(d, n int) string { return fmt.Sprintf("%d weights, %d rows", d, n) }

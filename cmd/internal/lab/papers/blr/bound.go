@@ -6,24 +6,24 @@ import (
 	"math"
 	"time"
 
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // sigmoidBound is (8), on which all else rests.
 var sigmoidBound = experiment.Experiment{
 	Name: "blr/bound", Title: "The bound on the sigmoid", Where: "equations 8, 31, 57 and 61",
-	Claim: "An exponential of a quadratic lies below σ(z) for every ξ and touches it at z = ±ξ. The best ξ² is the mean of z². At ξ = 0 the curvature λ is 1/8 and the constant −ln 2.",
-	Cost:  200 * time.Millisecond,
-	Run: func(_ context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
-		picture := chart.Chart{Title: "The sigmoid and bounds from below", Caption: "Each bound touches at z = −ξ and z = ξ.",
-			X: chart.Axis{Label: "z"}, Y: chart.Axis{Label: "probability", Min: end(0), Max: end(1)}}
+	Claim: "An exponential of a quadratic lies below σ(z) for every ξ and touches it at z = ±ξ. The best ξ² is the " +
+		"mean of z². At ξ = 0 the curvature λ is 1/8 and the constant −ln 2.",
+	Cost: 200 * time.Millisecond,
+	Run: func(_ context.Context, r *experiment.Run, p *experiment.Report) error {
+		picture := chart.Chart{Title: "The sigmoid and bounds from below", Caption: "Each bound touches at z = −ξ " +
+			"and z = ξ.",
+			X: chart.Axis{Label: "z"}, Y: chart.Axis{Label: "probability", Min: experiment.End(0),
+				Max: experiment.End(1)}}
 		curve := func(name string, f func(float64) float64, reference bool) {
-			s := chart.Series{Name: name, Kind: chart.Line, Reference: reference}
-			for z := -8.0; z <= 8; z += .1 {
-				s.X, s.Y = append(s.X, z), append(s.Y, f(z))
-			}
+			s := experiment.Curve(name, -8, 8, .1, f)
+			s.Reference = reference
 			picture.Series = append(picture.Series, s)
 		}
 		curve("σ(z)", sigma, true)
@@ -50,14 +50,16 @@ var sigmoidBound = experiment.Experiment{
 				lost = min(lost, best-meanBound(factor*math.Sqrt(square), square))
 			}
 		}
-		p.Claim("500 random E(z²)", "least loss of the mean bound by another ξ than (31)'s", experiment.Exact(lost), experiment.AtLeast, "0")
+		p.AtLeast("500 random E(z²)", "least loss of the mean bound by another ξ than (31)'s",
+			experiment.Exact(lost), "0")
 		// λ has its value at 0 written in; near 0 it is computed.
 		const small = 1e-3
 		group = "ξ = .001"
 		p.Figure(group, "curvature λ", experiment.Exact(λ(small)), "0.125", experiment.Neither)
-		atMostZero(p, group, "size of the constant's difference from −ln 2", experiment.Exact(math.Abs(logBound(0, small)+math.Ln2)), 1e-9)
+		atMostZero(p, group, "size of the constant's difference from −ln 2",
+			experiment.Exact(math.Abs(logBound(0, small)+math.Ln2)), 1e-9)
 		p.Chart(picture)
-		return p, nil
+		return nil
 	},
 }
 

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
+	"hamlet/algos/lab/vblr"
 
-	"hamlet/algos/blr"
+	"gonum.org/v1/gonum/mat"
 )
 
 // The slow script and hamlet's fit are the same mathematics, with ARD and without.
@@ -22,7 +22,8 @@ func TestScriptIsFitBatch(t *testing.T) {
 		near(t, "distance of weights", b.Twin, 0, 1e-6)
 		near(t, "(30) and (24)", b.Expanded, 0, 1e-10)
 		if b.Stop >= b.Fixed || b.Off == 0 {
-			t.Errorf("ARD %v: the printed rule stops after %d of %d iterations, %g from the fixed point", ard, b.Stop, b.Fixed, b.Off)
+			t.Errorf("ARD %v: the printed rule stops after %d of %d iterations, %g from the fixed point", ard, b.Stop,
+				b.Fixed, b.Off)
 		}
 	}
 }
@@ -43,7 +44,7 @@ func TestKnownAlpha(t *testing.T) {
 // With equal rows and enough iterations the scripts' answer is the largest bound.
 func TestScriptedIsTheBound(t *testing.T) {
 	for _, r := range []row{{0, 10}, {-2, 1}, {1.5, .3}} {
-		plus, _ := blr.Bounds(r.m, r.a)
+		plus, _ := vblr.Bounds(r.m, r.a)
 		near(t, "p(+)", scripted([]row{r}, 0)[0], plus, 1e-4)
 	}
 }
@@ -58,7 +59,7 @@ func TestEquation35IsBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		vx := mat.NewVecDense(2, x)
-		plus, _ := blr.Bounds(dot(w, x), mat.Inner(vx, v, vx))
+		plus, _ := vblr.Bounds(dot(w, x), mat.Inner(vx, v, vx))
 		near(t, "p(+) by (35)", printed, plus, 1e-9)
 	}
 }

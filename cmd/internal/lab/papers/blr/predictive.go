@@ -10,8 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"hamlet/algos/blr"
-	"hamlet/cmd/internal/chart"
+	"hamlet/algos/lab/vblr"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // widest is the largest variance of log-odds in the tables below.
@@ -19,29 +20,32 @@ const widest = 50
 
 // predictive compares (35) with the probability that it bounds.
 var predictive = experiment.Experiment{
-	Name: "blr/predictive", Title: "The predictive density", Where: "equations 32 to 38, 66 to 68, section Predictive Density",
-	Claim: "The probability of a label is approximated by its largest lower bound (35). Two scripts compute it, row by row or for all rows at once, and differ in nothing else.",
-	Cost:  200 * time.Millisecond,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
+	Name: "blr/predictive", Title: "The predictive density", Where: "equations 32 to 38, 66 to 68, section " +
+		"Predictive Density",
+	Claim: "The probability of a label is approximated by its largest lower bound (35). Two scripts compute it, row " +
+		"by row or for all rows at once, and differ in nothing else.",
+	Cost: 200 * time.Millisecond,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		if err := withMatrices(r, p); err != nil {
-			return nil, err
+			return err
 		}
 		if err := overVariance(ctx, r, p); err != nil {
-			return nil, err
+			return err
 		}
 		for _, a := range []float64{3, 30} {
 			p.Chart(overMean(a))
 		}
 		if err := alongALine(ctx, r, p); err != nil {
-			return nil, err
+			return err
 		}
 		if err := stopped(ctx, r, p); err != nil {
-			return nil, err
+			return err
 		}
-		p.Note("Log-odds are z ~ N(m, a), and the exact probability is E σ(z) by quadrature. \"Normalised\" is (35) of +1, divided by the sum of (35) for both classes. " +
-			"\"Probit\" is σ(m/√(1+πa/8)). The text bounds no errors, so errors have no verdict. A difference of .001 between the two scripts counts as none.")
-		return p, nil
+		p.Note("Log-odds are z ~ N(m, a), and the exact probability is E σ(z) by quadrature. \"Normalised\" is (35) " +
+			"of +1, divided by the sum of (35) for both classes. " +
+			"\"Probit\" is σ(m/√(1+πa/8)). The text bounds no errors, so errors have no verdict. A difference of " +
+			".001 between the two scripts counts as none.")
+		return nil
 	},
 }
 
@@ -66,10 +70,10 @@ func withMatrices(r *experiment.Run, p *experiment.Report) error {
 			return err
 		}
 		vx := mat.NewVecDense(d, x)
-		plus, _ := blr.Bounds(dot(w, x), mat.Inner(vx, v, vx))
+		plus, _ := vblr.Bounds(dot(w, x), mat.Inner(vx, v, vx))
 		worst = max(worst, math.Abs(printed-plus))
 	}
-	p.Show("100 random w, V and x", "largest difference of (35) with matrices from blr.Bounds", experiment.Exact(worst))
+	p.Show("100 random w, V and x", "largest difference of (35) with matrices from vblr.Bounds", experiment.Exact(worst))
 	return nil
 }
 
@@ -98,7 +102,8 @@ func equation35(w []float64, v *mat.SymDense, x []float64) (float64, error) {
 		m := mat.Dot(&mean, vx)
 		next := math.Sqrt(mat.Dot(vx, &u) + m*m) // (38)
 		if math.Abs(next-ξ) <= 1e-12*ξ {
-			return math.Exp(-(factor.LogDet()+before.LogDet())/2 - start/2 + mat.Dot(&mean, natural)/2 + logSigma(ξ) - ξ/2 + λ(ξ)*ξ*ξ), nil
+			return math.Exp(-(factor.LogDet()+before.LogDet())/2 - start/2 + mat.Dot(&mean, natural)/2 +
+				logSigma(ξ) - ξ/2 + λ(ξ)*ξ*ξ), nil
 		}
 		ξ = next
 	}
@@ -119,7 +124,7 @@ func overVariance(ctx context.Context, r *experiment.Run, p *experiment.Report) 
 	all, err := experiment.Steps(ctx, r, "variance", len(variances), func(_ context.Context, i int) (accuracy, error) {
 		e := accuracy{Above: math.Inf(-1), Least: 1}
 		for m := -40.0; m <= 40; m += .05 {
-			v := blr.Predict(m, variances[i], .95)
+			v := vblr.Predict(m, variances[i], .95)
 			e.Above = max(e.Above, v.BoundPlus-v.Exact, v.BoundMinus-(1-v.Exact))
 			sum := v.BoundPlus + v.BoundMinus
 			e.Most, e.Least = max(e.Most, sum), min(e.Least, sum)
@@ -135,17 +140,22 @@ func overVariance(ctx context.Context, r *experiment.Run, p *experiment.Report) 
 		return err
 	}
 	group := fmt.Sprintf("|m| ≤ 40, a from .1 to %d", widest)
-	atMostZero(p, group, "largest excess of (35) over the probability, both classes", most(all, func(e accuracy) float64 { return e.Above }), 1e-14)
-	p.Claim(group, "largest p(+) + p(−) by (35)", most(all, func(e accuracy) float64 { return e.Most }), experiment.AtMost, "1")
-	p.Show(group, "least p(+) + p(−) by (35)", most(all, func(e accuracy) float64 { return -e.Least }).Scaled(-1))
-	p.Show(group, "largest error of (35) itself", most(all, func(e accuracy) float64 { return e.Lower }))
-	p.Show(group, "largest error of (35), normalised", most(all, func(e accuracy) float64 { return e.Normalised }))
-	p.Show(group, "largest error of the probit", most(all, func(e accuracy) float64 { return e.Probit }))
-	plus, minus := blr.Bounds(0, 10)
+	atMostZero(p, group, "largest excess of (35) over the probability, both classes",
+		experiment.Most(all, func(e accuracy) float64 { return e.Above }), 1e-14)
+	p.AtMost(group, "largest p(+) + p(−) by (35)",
+		experiment.Most(all, func(e accuracy) float64 { return e.Most }), "1")
+	p.Show(group, "least p(+) + p(−) by (35)",
+		experiment.Most(all, func(e accuracy) float64 { return -e.Least }).Scaled(-1))
+	p.Show(group, "largest error of (35) itself", experiment.Most(all, func(e accuracy) float64 { return e.Lower }))
+	p.Show(group, "largest error of (35), normalised",
+		experiment.Most(all, func(e accuracy) float64 { return e.Normalised }))
+	p.Show(group, "largest error of the probit", experiment.Most(all, func(e accuracy) float64 { return e.Probit }))
+	plus, minus := vblr.Bounds(0, 10)
 	p.Show("m = 0, a = 10: both probabilities are ½", "p(+) by (35)", experiment.Exact(plus))
 	p.Show("m = 0, a = 10: both probabilities are ½", "p(−) by (35)", experiment.Exact(minus))
 	picture := chart.Chart{Title: "Largest error over all means", Caption: "Of the probability of +1.",
-		X: chart.Axis{Label: "variance a of the log-odds", Log: true}, Y: chart.Axis{Label: "largest error", Min: end(0)}}
+		X: chart.Axis{Label: "variance a of the log-odds", Log: true},
+		Y: chart.Axis{Label: "largest error", Min: experiment.End(0)}}
 	for _, line := range []struct {
 		name string
 		of   func(accuracy) float64
@@ -154,11 +164,13 @@ func overVariance(ctx context.Context, r *experiment.Run, p *experiment.Report) 
 		{"(35), normalised", func(e accuracy) float64 { return e.Normalised }},
 		{"probit", func(e accuracy) float64 { return e.Probit }},
 	} {
-		picture.Series = append(picture.Series, chart.Series{Name: line.name, Kind: chart.Line, X: variances, Y: column(all, line.of)})
+		picture.Series = append(picture.Series, chart.Series{Name: line.name, Kind: chart.Line, X: variances,
+			Y: experiment.Column(all, line.of)})
 	}
 	for i, a := range variances {
 		if a == 1 || a == 12 || a == widest {
-			p.Show(fmt.Sprintf("a = %g", a), "largest m > 0 at which (35) of +1 is below ½", experiment.Exact(all[i].WrongSide))
+			p.Show(fmt.Sprintf("a = %g", a), "largest m > 0 at which (35) of +1 is below ½",
+				experiment.Exact(all[i].WrongSide))
 		}
 	}
 	p.Chart(picture)
@@ -167,23 +179,25 @@ func overVariance(ctx context.Context, r *experiment.Run, p *experiment.Report) 
 
 // overMean draws all predictions at one variance.
 func overMean(a float64) chart.Chart {
-	c := chart.Chart{Title: fmt.Sprintf("Probability of +1, variance %g", a), Caption: "1 − (35) of −1 is above (35) of +1: the two do not add up to 1.",
-		X: chart.Axis{Label: "mean m of the log-odds"}, Y: chart.Axis{Label: "probability", Min: end(0), Max: end(1)}}
+	c := chart.Chart{Title: fmt.Sprintf("Probability of +1, variance %g", a), Caption: "1 − (35) of −1 is above (35) " +
+		"of +1: the two do not add up to 1.",
+		X: chart.Axis{Label: "mean m of the log-odds"},
+		Y: chart.Axis{Label: "probability", Min: experiment.End(0), Max: experiment.End(1)}}
 	for _, line := range []struct {
 		name      string
-		of        func(blr.Prediction) float64
+		of        func(vblr.Prediction) float64
 		reference bool
 	}{
-		{"exact", func(v blr.Prediction) float64 { return v.Exact }, true},
-		{"(35) of +1", func(v blr.Prediction) float64 { return v.BoundPlus }, false},
-		{"1 − (35) of −1", func(v blr.Prediction) float64 { return 1 - v.BoundMinus }, false},
-		{"(35), normalised", func(v blr.Prediction) float64 { return v.Normalised }, false},
-		{"probit", func(v blr.Prediction) float64 { return v.Probit }, false},
+		{"exact", func(v vblr.Prediction) float64 { return v.Exact }, true},
+		{"(35) of +1", func(v vblr.Prediction) float64 { return v.BoundPlus }, false},
+		{"1 − (35) of −1", func(v vblr.Prediction) float64 { return 1 - v.BoundMinus }, false},
+		{"(35), normalised", func(v vblr.Prediction) float64 { return v.Normalised }, false},
+		{"probit", func(v vblr.Prediction) float64 { return v.Probit }, false},
 	} {
-		s := chart.Series{Name: line.name, Kind: chart.Line, Reference: line.reference}
-		for m := -12.0; m <= 12; m += .2 {
-			s.X, s.Y = append(s.X, m), append(s.Y, line.of(blr.Predict(m, a, .95)))
-		}
+		s := experiment.Curve(line.name, -12, 12, .2, func(m float64) float64 {
+			return line.of(vblr.Predict(m, a, .95))
+		})
+		s.Reference = line.reference
 		c.Series = append(c.Series, s)
 	}
 	return c
@@ -192,20 +206,26 @@ func overMean(a float64) chart.Chart {
 // alongALine draws predictions on a line through two-dimensional data, far beyond it.
 func alongALine(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 	x, y := drawn(r.Rand("line", 0), []float64{.5, 1, 1}, 30)
-	fit, err := blr.FitBatch(ctx, x, y, blr.BatchConfig{A0: a0, B0: b0})
+	fit, err := vblr.Fit(ctx, x, y, vblr.Config{A0: a0, B0: b0})
 	if err != nil {
 		return err
 	}
-	lines := []chart.Series{{Name: "exact", Reference: true}, {Name: "(35) of +1"}, {Name: "σ of the mean log-odds"}}
-	for t := -12.0; t <= 12; t += .2 {
-		m, a := fit.Moments([]float64{1, t, -t})
-		plus, _ := blr.Bounds(m, a)
-		for i, v := range []float64{blr.Exact(m, a), plus, sigma(m)} {
-			lines[i].Kind, lines[i].X, lines[i].Y = chart.Line, append(lines[i].X, t), append(lines[i].Y, v)
-		}
+	along := func(name string, of func(m, a float64) float64) chart.Series {
+		return experiment.Curve(name, -12, 12, .2, func(t float64) float64 {
+			return of(fit.Moments([]float64{1, t, -t}))
+		})
 	}
-	p.Chart(chart.Chart{Title: "Along a line through two-dimensional data", Caption: "30 rows with inputs from N(0, 1); the line is x₂ = −x₁. Far from the rows the mean is too sure, and (35) falls for either class.",
-		X: chart.Axis{Label: "x₁"}, Y: chart.Axis{Label: "probability of +1", Min: end(0), Max: end(1)}, Series: lines})
+	bound := func(m, a float64) float64 {
+		plus, _ := vblr.Bounds(m, a)
+		return plus
+	}
+	lines := []chart.Series{along("exact", blr.Exact), along("(35) of +1", bound),
+		along("σ of the mean log-odds", func(m, _ float64) float64 { return sigma(m) })}
+	lines[0].Reference = true
+	p.Chart(chart.Chart{Title: "Along a line through two-dimensional data", Caption: "30 rows with inputs from N(0, " +
+		"1); the line is x₂ = −x₁. Far from the rows the mean is too sure, and (35) falls for either class.",
+		X: chart.Axis{Label: "x₁"}, Y: chart.Axis{Label: "probability of +1", Min: experiment.End(0),
+			Max: experiment.End(1)}, Series: lines})
 	return nil
 }
 
@@ -218,7 +238,7 @@ func stopped(ctx context.Context, r *experiment.Run, p *experiment.Report) error
 		rng := r.Rand("scripts", i)
 		w := weights(rng, 5, 1)
 		x, y := drawn(rng, w, 100)
-		fit, err := blr.FitBatch(ctx, x, y, blr.BatchConfig{A0: a0, B0: b0})
+		fit, err := vblr.Fit(ctx, x, y, vblr.Config{A0: a0, B0: b0})
 		if err != nil {
 			return s, err
 		}
@@ -234,7 +254,7 @@ func stopped(ctx context.Context, r *experiment.Run, p *experiment.Report) error
 		}
 		together := scripted(rows, energy)
 		for k := range rows {
-			best, _ := blr.Bounds(rows[k].m, rows[k].a)
+			best, _ := vblr.Bounds(rows[k].m, rows[k].a)
 			alone := scripted(rows[k:k+1], energy)[0]
 			s.Alone = max(s.Alone, best-alone)
 			s.Together = max(s.Together, math.Abs(together[k]-alone))
@@ -245,13 +265,15 @@ func stopped(ctx context.Context, r *experiment.Run, p *experiment.Report) error
 		return err
 	}
 	group := "10 fits, 1,000 new rows each, printed stopping rule"
-	p.Show(group, "largest p(+) by the script for one row, below its plateau", most(all, func(s stop) float64 { return s.Alone }))
-	atMostZero(p, group, "largest difference of p(+) by the vectorised script", most(all, func(s stop) float64 { return s.Together }), .001)
+	p.Show(group, "largest p(+) by the script for one row, below its plateau",
+		experiment.Most(all, func(s stop) float64 { return s.Alone }))
+	atMostZero(p, group, "largest difference of p(+) by the vectorised script",
+		experiment.Most(all, func(s stop) float64 { return s.Together }), .001)
 	return nil
 }
 
 // energyOf returns wᵀV⁻¹w, which the scripts' bound contains.
-func energyOf(fit *blr.Batch) (float64, error) {
+func energyOf(fit *vblr.Batch) (float64, error) {
 	w, v := mat.NewVecDense(fit.Dim(), nil), &mat.SymDense{}
 	fit.MeanTo(w.RawVector().Data)
 	fit.CovarianceTo(v)

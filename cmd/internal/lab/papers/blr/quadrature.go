@@ -167,5 +167,6 @@ func addLogs(a, b float64) float64 {
 // student is ln ∫ N(w | 0, I/α) Gam(α | shape, rate) dα.
 func student(w []float64, shape, rate float64) float64 {
 	half := float64(len(w)) / 2
-	return lnΓ(shape+half) - lnΓ(shape) + shape*math.Log(rate) - half*math.Log(2*math.Pi) - (shape+half)*math.Log(rate+dot(w, w)/2)
+	return lnΓ(shape+half) - lnΓ(shape) + shape*math.Log(rate) - half*math.Log(2*math.Pi) - (shape+half)*math.Log(
+		rate+dot(w, w)/2)
 }

@@ -9,27 +9,29 @@ import (
 
 	"hamlet/algos/blr"
 	"hamlet/algos/eval"
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // sites compares the text's bound with other Gaussian sites, and both with quadrature.
 var sites = experiment.Experiment{
 	Name: "blr/sites", Title: "The bound beside R-VGA and the exact posterior", Where: "equations 8 and 51 to 60",
-	Claim: "The likelihood is replaced by its bound (8), in the iterative script under the prior N(0, I/D). The running bound (60) is below the log evidence. (The text compares the bound with no other approximation.)",
-	Sets:  []string{"spambase", "pima", "heart"}, Cost: 7 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
+	Claim: "The likelihood is replaced by its bound (8), in the iterative script under the prior N(0, I/D). The " +
+		"running bound (60) is below the log evidence. (The text compares the bound with no other approximation.)",
+	Sets: []string{"spambase", "pima", "heart"}, Cost: 7 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		if err := oneWeight(ctx, r, p); err != nil {
-			return nil, err
+			return err
 		}
 		if err := onStreams(ctx, r, p); err != nil {
-			return nil, err
+			return err
 		}
-		p.Note("R-VGA (Lambert, Bonnabel and Bach 2022) is hamlet's default site; it takes two expectations by the probit approximation, \"exact R-VGA\" by quadrature. " +
+		p.Note("R-VGA (Lambert, Bonnabel and Bach 2022) is hamlet's default site; it takes two expectations by the " +
+			"probit approximation, \"exact R-VGA\" by quadrature. " +
 			"A standard deviation below the exact one is too sure. So is a calibration slope below 1.")
-		p.Note("Streams are the sets in random orders. Each row is predicted before it is learnt. Inputs are standardised over the whole set, spambase's after ln(1+v).")
-		return p, nil
+		p.Note("Streams are the sets in random orders. Each row is predicted before it is learnt. Inputs are " +
+			"standardised over the whole set, spambase's after ln(1+v).")
+		return nil
 	},
 }
 
@@ -59,53 +61,59 @@ type moment struct {
 func oneWeight(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 	const draws = 40
 	sizes := []int{10, 30, 100, 300, 1000}
-	all, err := experiment.Steps(ctx, r, "weight", len(sizes)*draws, func(ctx context.Context, i int) (c moment, err error) {
-		rng := r.Rand("weight", i)
-		w := rng.NormFloat64()
-		var x [][]float64
-		var y []float64
-		for range sizes[i/draws] {
-			v, label := 2*rng.NormFloat64(), -1.0
-			if rng.Float64() < sigma(w*v) {
-				label = 1
+	all, err := experiment.Steps(ctx, r, "weight", len(sizes)*draws,
+		func(ctx context.Context, i int) (c moment, err error) {
+			rng := r.Rand("weight", i)
+			w := rng.NormFloat64()
+			var x [][]float64
+			var y []float64
+			for range sizes[i/draws] {
+				v, label := 2*rng.NormFloat64(), -1.0
+				if rng.Float64() < sigma(w*v) {
+					label = 1
+				}
+				x, y = append(x, []float64{v}), append(y, label)
 			}
-			x, y = append(x, []float64{v}), append(y, label)
-		}
-		truth := givenAlpha(x, y, 1)
-		for _, l := range learners {
-			q, recs, err := learnt(x, y, 1, l.site)
-			if err != nil {
-				return c, err
-			}
-			if l == learners[0] {
-				c.Above = q.LogEvidence() - truth.LogEvidence
-			}
-			for sweep := 0; l.sweep && sweep < 20; sweep++ {
-				if _, err := q.Sweep(recs); err != nil {
+			truth := givenAlpha(x, y, 1)
+			for _, l := range learners {
+				q, recs, err := learnt(x, y, 1, l.site)
+				if err != nil {
 					return c, err
 				}
+				if l == learners[0] {
+					c.Above = q.LogEvidence() - truth.LogEvidence
+				}
+				for sweep := 0; l.sweep && sweep < 20; sweep++ {
+					if _, err := q.Sweep(recs); err != nil {
+						return c, err
+					}
+				}
+				mean, variance := q.Moments([]float64{1})
+				c.Off = append(c.Off, math.Abs(mean-truth.Mean[0])/math.Sqrt(truth.Variance[0]))
+				c.SD = append(c.SD, math.Sqrt(variance/truth.Variance[0]))
 			}
-			mean, variance := q.Moments([]float64{1})
-			c.Off = append(c.Off, math.Abs(mean-truth.Mean[0])/math.Sqrt(truth.Variance[0]))
-			c.SD = append(c.SD, math.Sqrt(variance/truth.Variance[0]))
-		}
-		return c, nil
-	})
+			return c, nil
+		})
 	if err != nil {
 		return err
 	}
-	p.Claim(fmt.Sprintf("1 weight, %d data sets", len(all)), "largest excess of (60) over the log evidence, nats", most(all, func(c moment) float64 { return c.Above }), experiment.AtMost, "0")
-	off := chart.Chart{Title: "Mean of the weight, distance from the exact one", Caption: fmt.Sprintf("In exact standard deviations; mean of %d data sets. The weight is from N(0, 1), the input from N(0, 4).", draws),
+	p.AtMost(fmt.Sprintf("1 weight, %d data sets", len(all)), "largest excess of (60) over the log evidence, nats",
+		experiment.Most(all, func(c moment) float64 { return c.Above }), "0")
+	off := chart.Chart{Title: "Mean of the weight, distance from the exact one",
+		Caption: fmt.Sprintf("In exact standard deviations; mean of %d data sets. The weight is from N(0, 1), the "+
+			"input from N(0, 4).", draws),
 		X: chart.Axis{Label: "rows", Log: true}, Y: chart.Axis{Label: "standard deviations", Log: true}}
-	sure := chart.Chart{Title: "Standard deviation of the weight", Caption: "As a part of the exact one, mean over the same data sets.",
+	sure := chart.Chart{Title: "Standard deviation of the weight", Caption: "As a part of the exact one, mean over " +
+		"the same data sets.",
 		X: chart.Axis{Label: "rows", Log: true}, Y: chart.Axis{Label: "ratio"}}
 	for j, l := range learners {
 		far, wide := chart.Series{Name: l.name, Kind: chart.Line}, chart.Series{Name: l.name, Kind: chart.Line}
 		for k, n := range sizes {
 			part := all[k*draws : (k+1)*draws]
-			mean, sd := experiment.Mean(column(part, func(c moment) float64 { return c.Off[j] })), experiment.Mean(column(part, func(c moment) float64 { return c.SD[j] }))
-			point(&far, float64(n), mean)
-			point(&wide, float64(n), sd)
+			mean, sd := experiment.Over(part, func(c moment) float64 { return c.Off[j] }),
+				experiment.Over(part, func(c moment) float64 { return c.SD[j] })
+			experiment.Point(&far, float64(n), mean)
+			experiment.Point(&wide, float64(n), sd)
 			if n == 1000 {
 				group := fmt.Sprintf("1 weight, %d rows", n)
 				p.Show(group, l.name+": distance of the mean, in standard deviations", mean)
@@ -164,18 +172,18 @@ func onStreams(ctx context.Context, r *experiment.Run, p *experiment.Report) err
 			return err
 		}
 		for j, v := range variants {
-			loss := experiment.Mean(column(all, func(c streamed) float64 { return c.Loss[j] }))
+			loss := experiment.Over(all, func(c streamed) float64 { return c.Loss[j] })
 			p.Show(name, v.name+": log loss", loss)
-			p.Show(name, v.name+": calibration slope", experiment.Mean(column(all, func(c streamed) float64 { return c.Slope[j] })))
-			lo, hi := loss.Interval()
-			b := &bars[j]
-			b.Name, b.Kind = v.name, chart.Points
-			b.X, b.Y = append(b.X, float64(s)+.12*(float64(j)-1.5)), append(b.Y, loss.Value)
-			b.Lo, b.Hi = append(b.Lo, lo), append(b.Hi, hi)
+			p.Show(name, v.name+": calibration slope",
+				experiment.Over(all, func(c streamed) float64 { return c.Slope[j] }))
+			bars[j].Name, bars[j].Kind = v.name, chart.Points
+			experiment.Point(&bars[j], float64(s)+.12*(float64(j)-1.5), loss)
 		}
 	}
-	p.Chart(chart.Chart{Title: "Log loss over a stream", Caption: fmt.Sprintf("Mean of %d orders and its 95 %% interval.", orders),
-		X: chart.Axis{Categories: names}, Y: chart.Axis{Label: "log loss, nats", Min: end(0)}, Series: bars})
+	p.Chart(chart.Chart{Title: "Log loss over a stream",
+		Caption: fmt.Sprintf("Mean of %d orders and its 95 %% interval.", orders),
+		X:       chart.Axis{Categories: names}, Y: chart.Axis{Label: "log loss, nats", Min: experiment.End(0)},
+		Series: bars})
 	return nil
 }
 

@@ -8,22 +8,24 @@ import (
 
 	"hamlet/algos/boost"
 	"hamlet/algos/poeboost"
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // bounds follows the paper's inequalities through runs of POEBoost.CS and POEBoost.DS.
 var bounds = experiment.Experiment{
-	Name: "poeboost/bounds", Title: "Equations 6, 13, 16, 30, 31 and 32 along a run", Where: "sections 3 to 5, appendices A and B",
-	Claim: "An expert joins only if Σ D/P is at most 2 (6), so the likelihood of the training data never falls. For hypotheses that answer with probabilities, two chords bound (6) from above (30), and the bound is at most 2 for ε_c ≤ P_e ≤ ½ (31, 32).",
-	Sets:  []string{"ionosphere", "pima", "wdbc"}, Cost: 2 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
+	Name: "poeboost/bounds", Title: "Equations 6, 13, 16, 30, 31 and 32 along a run",
+	Where: "sections 3 to 5, appendices A and B",
+	Claim: "An expert joins only if Σ D/P is at most 2 (6), so the likelihood of the training data never falls. For " +
+		"hypotheses that answer with probabilities, two chords bound (6) from above (30), and the bound is at most 2 " +
+		"for ε_c ≤ P_e ≤ ½ (31, 32).",
+	Sets: []string{"ionosphere", "pima", "wdbc"}, Cost: 2 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		const rounds = 200
-		p := &experiment.Report{}
 		for _, name := range []string{"ionosphere", "pima", "wdbc"} {
 			x, y, err := r.Data.Table(name)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			runs, err := experiment.Steps(ctx, r, name, 3, func(ctx context.Context, i int) (course, error) {
 				switch i {
@@ -35,7 +37,7 @@ var bounds = experiment.Experiment{
 				return followDiscrete(ctx, x, y, rounds)
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for i, learner := range []string{"one step", "greatest likelihood"} {
 				runs[i].report(p, fmt.Sprintf("POEBoost.CS, %s, %s", name, learner))
@@ -46,9 +48,11 @@ var bounds = experiment.Experiment{
 				p.Chart(runs[2].likelihoods())
 			}
 		}
-		p.Note("Printed without the divisor Q of (8) and (9), algorithms 2 and 3 are AdaBoost, and (6) says nothing about the likelihood. With Q, as derived in the text, it never falls.")
-		p.Note("All weights, probabilities and sides are computed again from the experts that a run reports, by the printed equations.")
-		return p, nil
+		p.Note("Printed without the divisor Q of (8) and (9), algorithms 2 and 3 are AdaBoost, and (6) says nothing " +
+			"about the likelihood. With Q, as derived in the text, it never falls.")
+		p.Note("All weights, probabilities and sides are computed again from the experts that a run reports, by the " +
+			"printed equations.")
+		return nil
 	},
 }
 
@@ -206,35 +210,28 @@ func constant(n int, v float64) []float64 {
 
 func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
-// The sums have some hundreds of terms near 1, whose rounding errors add up.
-const rounding = 1e-9
-
-// never adds a row for a number that the source says is at most bound.
-func never(p *experiment.Report, group, what string, v float64, bound string) {
-	p.Claim(group, what, experiment.Exact(v), experiment.AtMost, bound).Slack = rounding
-}
-
 func (c *course) report(p *experiment.Report, group string) {
 	p.Show(group, "rounds", experiment.Exact(float64(len(c.Constraint))))
-	never(p, group, "largest left side of (6)", largest(c.Constraint), "2")
-	never(p, group, "largest (6) minus its bound (30)", c.Chords, "0")
-	never(p, group, "largest right side of (30)", largest(c.Bound), "2")
-	p.Claim(group, "least P_e − ε_c (31)", experiment.Exact(c.Floor), experiment.AtLeast, "0").Slack = rounding
-	never(p, group, "largest P_e (31)", c.Half, "0.5")
-	never(p, group, "largest difference of (32) and the run's ε_c", c.Epsilon, "0")
-	never(p, group, "largest difference of (13) and the expert's probability", c.Expert, "0")
-	never(p, group, "largest difference of the recursion (8) and (7)", c.Recursion, "0")
-	never(p, group, "largest fall of the mean log likelihood (5)", c.Fall, "0")
+	p.Never(group, "largest left side of (6)", largest(c.Constraint), "2")
+	p.Never(group, "largest (6) minus its bound (30)", c.Chords, "0")
+	p.Never(group, "largest right side of (30)", largest(c.Bound), "2")
+	p.AtLeast(group, "least P_e − ε_c (31)", experiment.Exact(c.Floor), "0").Slack = experiment.Rounding
+	p.Never(group, "largest P_e (31)", c.Half, "0.5")
+	p.Never(group, "largest difference of (32) and the run's ε_c", c.Epsilon, "0")
+	p.Never(group, "largest difference of (13) and the expert's probability", c.Expert, "0")
+	p.Never(group, "largest difference of the recursion (8) and (7)", c.Recursion, "0")
+	p.Never(group, "largest fall of the mean log likelihood (5)", c.Fall, "0")
 }
 
 func (c *course) reportDiscrete(p *experiment.Report, group string) {
 	p.Show(group, "rounds", experiment.Exact(float64(len(c.Constraint))))
-	never(p, group, "largest left side of (6)", largest(c.Constraint), "2")
-	never(p, group, "largest difference of (6) and 1 + 2√(ε(1−ε)), at the P_e that minimises it", c.Discrete, "0")
-	never(p, group, "largest difference of (6) and 2, at the paper's P_e = ε (16)", c.Greedy, "0")
-	never(p, group, "largest fall of the mean log likelihood (5)", c.Fall, "0")
-	never(p, group, "largest difference of α to AdaBoost's, without Q", c.AdaBoost, "0")
-	p.Show(group, "mean log likelihood at the end, with Q and the minimising P_e", experiment.Exact(c.Likelihood[len(c.Likelihood)-1]))
+	p.Never(group, "largest left side of (6)", largest(c.Constraint), "2")
+	p.Never(group, "largest difference of (6) and 1 + 2√(ε(1−ε)), at the P_e that minimises it", c.Discrete, "0")
+	p.Never(group, "largest difference of (6) and 2, at the paper's P_e = ε (16)", c.Greedy, "0")
+	p.Never(group, "largest fall of the mean log likelihood (5)", c.Fall, "0")
+	p.Never(group, "largest difference of α to AdaBoost's, without Q", c.AdaBoost, "0")
+	p.Show(group, "mean log likelihood at the end, with Q and the minimising P_e",
+		experiment.Exact(c.Likelihood[len(c.Likelihood)-1]))
 	p.Show(group, "mean log likelihood at the end, without Q", experiment.Exact(c.Printed[len(c.Printed)-1]))
 }
 
@@ -248,34 +245,18 @@ func largest(v []float64) float64 {
 
 func (c *course) chart() chart.Chart {
 	most := 2.0
-	pictured := chart.Chart{Title: "The constraint along a run", Caption: "POEBoost.CS on pima, one gradient step. Both sides stay at or below 2.",
+	pictured := chart.Chart{Title: "The constraint along a run", Caption: "POEBoost.CS on pima, one gradient step. " +
+		"Both sides stay at or below 2.",
 		X: chart.Axis{Label: "round"}, Y: chart.Axis{Label: "side", Max: &most}}
-	for _, s := range []struct {
-		name string
-		y    []float64
-	}{{"left side of (6)", c.Constraint}, {"its bound (30)", c.Bound}} {
-		pictured.Series = append(pictured.Series, chart.Series{Name: s.name, Kind: chart.Line, X: counted(len(s.y)), Y: s.y})
-	}
+	pictured.Series = []chart.Series{experiment.Line("left side of (6)", c.Constraint),
+		experiment.Line("its bound (30)", c.Bound)}
 	return pictured
 }
 
 func (c *course) likelihoods() chart.Chart {
 	pictured := chart.Chart{Title: "What the divisor Q does", Caption: "Training likelihood of POEBoost.DS on pima.",
 		X: chart.Axis{Label: "round"}, Y: chart.Axis{Label: "mean log likelihood"}}
-	for _, s := range []struct {
-		name string
-		y    []float64
-	}{{"with Q, minimising P_e", c.Likelihood}, {"as printed: AdaBoost", c.Printed}} {
-		pictured.Series = append(pictured.Series, chart.Series{Name: s.name, Kind: chart.Line, X: counted(len(s.y)), Y: s.y})
-	}
+	pictured.Series = []chart.Series{experiment.Line("with Q, minimising P_e", c.Likelihood),
+		experiment.Line("as printed: AdaBoost", c.Printed)}
 	return pictured
-}
-
-// counted returns 1, 2, … n.
-func counted(n int) []float64 {
-	var v []float64
-	for k := range n {
-		v = append(v, float64(k+1))
-	}
-	return v
 }

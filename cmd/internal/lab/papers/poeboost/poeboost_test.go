@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hamlet/algos/poeboost"
+	"hamlet/cmd/internal/lab/experiment"
 )
 
 // rows draws rows whose first feature decides, with some labels flipped.
@@ -27,8 +28,9 @@ func TestBoundsHoldAndCanBreak(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(c.Constraint) != 30 || largest(c.Bound) > 2+rounding || c.Chords > rounding || c.Fall > rounding ||
-			c.Floor < -rounding || c.Half > .5 || c.Expert+c.Epsilon+c.Recursion > rounding {
+		if len(c.Constraint) != 30 || largest(c.Bound) > 2+experiment.Rounding || c.Chords > experiment.Rounding ||
+			c.Fall > experiment.Rounding ||
+			c.Floor < -experiment.Rounding || c.Half > .5 || c.Expert+c.Epsilon+c.Recursion > experiment.Rounding {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -36,7 +38,8 @@ func TestBoundsHoldAndCanBreak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Greedy+c.Discrete+c.AdaBoost+c.Epsilon > rounding || c.Fall > rounding || len(c.Printed) == 0 {
+	if c.Greedy+c.Discrete+c.AdaBoost+c.Epsilon > experiment.Rounding || c.Fall > experiment.Rounding ||
+		len(c.Printed) == 0 {
 		t.Errorf("%+v", c)
 	}
 	// Too sure an expert, P_e below ε: (6) is above 2 and the likelihood falls.

@@ -6,40 +6,49 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // anyboost runs gradient descent in the space of functions with each cost and step.
 var anyboost = experiment.Experiment{
 	Name: "slides/anyboost", Title: "AnyBoost: gradient descent with each cost", Where: "slides 54 to 60",
-	Claim: "Descent along the weak learner of least weighted error lowers the cost in every round. With the exponential cost the weights are AdaBoost's. With a bounded, Lipschitz differentiable cost and steps −⟨∇C, h⟩/(L‖h‖²) the cost converges, and −⟨∇C, h⟩ goes to 0.",
-	Sets:  []string{"ionosphere", "pima"}, Cost: 8 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
+	Claim: "Descent along the weak learner of least weighted error lowers the cost in every round. With the " +
+		"exponential cost the weights are AdaBoost's. With a bounded, Lipschitz differentiable cost and steps −⟨∇C, " +
+		"h⟩/(L‖h‖²) the cost converges, and −⟨∇C, h⟩ goes to 0.",
+	Sets: []string{"ionosphere", "pima"}, Cost: 8 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		for _, name := range []string{"ionosphere", "pima"} {
 			x, y, err := r.Data.Table(name)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			runs, err := experiment.Steps(ctx, r, name, len(ways), func(ctx context.Context, i int) (slope, error) {
 				return slide(ctx, divide(x, y, r.Rand(name, 0)), ways[i].cost, ways[i].step)
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for i := range runs {
 				runs[i].report(p, name+", "+ways[i].name, ways[i].cost, ways[i].step)
 			}
 			if name == "pima" {
-				p.Chart(costs(runs))
-				p.Chart(slopes(runs))
+				p.Chart(over(chart.Chart{Title: "The cost falls in every round",
+					Y: chart.Axis{Label: "cost", Log: true, Min: experiment.End(.1)}}, runs, func(v slope) []float64 {
+					return v.Cost
+				}))
+				p.Chart(over(chart.Chart{Title: "−⟨∇C, h⟩ goes to 0",
+					Y: chart.Axis{Label: "−⟨∇C, h⟩", Log: true}}, runs,
+					func(v slope) []float64 { return v.Descent }))
 			}
 		}
-		p.Note("Slide 57 prints C(f) without the cost function, and slide 59 divides D by a wrong sum. Here C(f) is the mean of C(yf), and D = C′(yf)/ΣC′(yf).")
-		p.Note("The exponential cost is neither bounded nor Lipschitz: the theorem does not speak of it. For ln(1+e^(−2z)) the L of the theorem is 1, for 1−tanh z it is .77.")
-		p.Note("Line search from f = 0 with 1−tanh z finds no minimum, because the slope is even there. The run ends after a round. It is not shown.")
-		return p, nil
+		p.Note("Slide 57 prints C(f) without the cost function, and slide 59 divides D by a wrong sum. Here C(f) is " +
+			"the mean of C(yf), and D = C′(yf)/ΣC′(yf).")
+		p.Note("The exponential cost is neither bounded nor Lipschitz: the theorem does not speak of it. For " +
+			"ln(1+e^(−2z)) the L of the theorem is 1, for 1−tanh z it is .77.")
+		p.Note("Line search from f = 0 with 1−tanh z finds no minimum, because the slope is even there. The run ends " +
+			"after a round. It is not shown.")
+		return nil
 	},
 }
 
@@ -120,35 +129,28 @@ func (v *slope) report(p *experiment.Report, group string, cost boost.Cost, step
 	p.Show(group, "rounds", experiment.Exact(float64(n)))
 	p.Show(group, "cost at the end", experiment.Exact(v.Cost[n-1]))
 	p.Show(group, "test error at the end", experiment.Exact(v.Test))
-	never(p, group, "largest rise of the cost in a round", v.Rise, "0")
-	never(p, group, "largest difference of the cost and the mean of C(yf)", v.Off, "0")
-	never(p, group, "largest difference of −⟨∇C, h⟩ and its definition", v.Inner, "0")
+	p.Never(group, "largest rise of the cost in a round", v.Rise, "0")
+	p.Never(group, "largest difference of the cost and the mean of C(yf)", v.Off, "0")
+	p.Never(group, "largest difference of −⟨∇C, h⟩ and its definition", v.Inner, "0")
 	if cost == boost.ExpCost {
-		never(p, group, "largest difference of α to AdaBoost's", v.AdaBoost, "0")
+		p.Never(group, "largest difference of α to AdaBoost's", v.AdaBoost, "0")
 	}
 	if step == boost.TheoremStep {
-		p.Show(group, "−⟨∇C, h⟩ after 2,000 rounds, as a share of the first", experiment.Exact(v.Descent[n-1]/v.Descent[0]))
-		p.Claim(group, "−⟨∇C, h⟩ after 2,000 rounds minus the first", experiment.Exact(v.Descent[n-1]-v.Descent[0]), experiment.AtMost, "0")
+		p.Show(group, "−⟨∇C, h⟩ after 2,000 rounds, as a share of the first",
+			experiment.Exact(v.Descent[n-1]/v.Descent[0]))
+		p.AtMost(group, "−⟨∇C, h⟩ after 2,000 rounds minus the first",
+			experiment.Exact(v.Descent[n-1]-v.Descent[0]), "0")
 		late := v.Cost[n/2] - v.Cost[n-1]
-		p.Show(group, "what the cost falls in the second half of the rounds, as a share of all", experiment.Exact(late/(v.Cost[0]-v.Cost[n-1])))
+		p.Show(group, "what the cost falls in the second half of the rounds, as a share of all",
+			experiment.Exact(late/(v.Cost[0]-v.Cost[n-1])))
 	}
 }
 
-func costs(runs []slope) chart.Chart {
-	least := .1
-	c := chart.Chart{Title: "The cost falls in every round", Caption: "AnyBoost on pima.",
-		X: chart.Axis{Label: "round", Log: true}, Y: chart.Axis{Label: "cost", Log: true, Min: &least}}
+// over draws a number of each run after each round.
+func over(c chart.Chart, runs []slope, of func(slope) []float64) chart.Chart {
+	c.Caption, c.X = "AnyBoost on pima.", chart.Axis{Label: "round", Log: true}
 	for i, v := range runs {
-		c.Series = append(c.Series, chart.Series{Name: ways[i].name, Kind: chart.Line, X: counted(len(v.Cost)), Y: v.Cost})
-	}
-	return c
-}
-
-func slopes(runs []slope) chart.Chart {
-	c := chart.Chart{Title: "−⟨∇C, h⟩ goes to 0", Caption: "AnyBoost on pima.",
-		X: chart.Axis{Label: "round", Log: true}, Y: chart.Axis{Label: "−⟨∇C, h⟩", Log: true}}
-	for i, v := range runs {
-		c.Series = append(c.Series, chart.Series{Name: ways[i].name, Kind: chart.Line, X: counted(len(v.Descent)), Y: v.Descent})
+		c.Series = append(c.Series, experiment.Line(ways[i].name, of(v)))
 	}
 	return c
 }

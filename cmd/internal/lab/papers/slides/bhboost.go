@@ -8,55 +8,55 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // bhboost compares BHBoost with AdaBoost.
 var bhboost = experiment.Experiment{
 	Name: "slides/bhboost", Title: "BHBoost beside AdaBoost", Where: "slides 42 to 53",
-	Claim: "A weak learner that scores the bins of a projection by ½ ln p⁺/p⁻ makes Z least, and Z is twice the Bhattacharyya coefficient. Such learners are efficient: one threshold is too little where a class lies between two others.",
-	Sets:  []string{"ionosphere", "pima", "spambase", "wdbc"}, Cost: 14 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
+	Claim: "A weak learner that scores the bins of a projection by ½ ln p⁺/p⁻ makes Z least, and Z is twice the " +
+		"Bhattacharyya coefficient. Such learners are efficient: one threshold is too little where a class lies " +
+		"between two others.",
+	Sets: []string{"ionosphere", "pima", "spambase", "wdbc"}, Cost: 14 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		bands, err := experiment.Steps(ctx, r, "bands", 1, func(ctx context.Context, _ int) (race, error) {
 			x, y := drawBands(r.Rand("bands", 0).Float64, 1200)
 			return raceOf(ctx, divide(x, y, r.Rand("bands", 1)))
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		const group = "a class between two others (synthetic)"
 		bands[0].bounds(p, group)
-		p.Claim(group, "test error of AdaBoost minus that of BHBoost after 1 round",
-			experiment.Exact(bands[0].Test[adaBoost][0]-bands[0].Test[equalWidth][0]), experiment.AtLeast, "0")
+		p.AtLeast(group, "test error of AdaBoost minus that of BHBoost after 1 round",
+			experiment.Exact(bands[0].Test[adaBoost][0]-bands[0].Test[equalWidth][0]), "0")
 		for _, name := range []string{"ionosphere", "pima", "spambase", "wdbc"} {
 			x, y, err := r.Data.Table(name)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			const splits = 5
 			races, err := experiment.Steps(ctx, r, name, splits, func(ctx context.Context, i int) (race, error) {
 				return raceOf(ctx, divide(x, y, r.Rand(name, i)))
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			worst := races[0]
 			for _, v := range races[1:] {
-				worst.Twice, worst.Least, worst.Loss, worst.Above = max(worst.Twice, v.Twice), max(worst.Least, v.Least), max(worst.Loss, v.Loss), max(worst.Above, v.Above)
+				worst.Twice, worst.Least, worst.Loss, worst.Above = max(worst.Twice, v.Twice),
+					max(worst.Least, v.Least), max(worst.Loss, v.Loss), max(worst.Above, v.Above)
 			}
 			worst.bounds(p, name)
-			column := func(b, k int) (v []float64) {
-				for _, race := range races {
-					v = append(v, race.Test[b][k])
-				}
-				return v
+			column := func(b, k int) []float64 {
+				return experiment.Column(races, func(v race) float64 { return v.Test[b][k] })
 			}
 			for _, n := range []int{10, 100} {
 				k := slices.Index(raced, n)
 				for b := range boosters {
-					p.Show(name, fmt.Sprintf("test error of %s after %d rounds", boosterNames[b], n), experiment.Mean(column(b, k)))
+					p.Show(name, fmt.Sprintf("test error of %s after %d rounds", boosterNames[b], n),
+						experiment.Mean(column(b, k)))
 				}
 			}
 			k := slices.Index(raced, 10)
@@ -69,10 +69,13 @@ var bhboost = experiment.Experiment{
 				p.Chart(picture(name, column))
 			}
 		}
-		p.Note("The slides claim efficiency and print no error on data like these. The rows of test errors have no verdict.")
-		p.Note("Bins of equal width fail on skewed features, as spambase's: most mails lie in one bin. Bins of equal size mend that.")
-		p.Note("The run has 16 bins. Scores are smoothed by e = 1/(N·16), without which an empty bin's is infinite; Z and 2·BC are compared with a smoothing of 10⁻¹². Slide 52 prints a product in place of a sum in Z.")
-		return p, nil
+		p.Note("The slides claim efficiency and print no error on data like these. The rows of test errors have no " +
+			"verdict.")
+		p.Note("Bins of equal width fail on skewed features, as spambase's: most mails lie in one bin. Bins of equal " +
+			"size mend that.")
+		p.Note("The run has 16 bins. Scores are smoothed by e = 1/(N·16), without which an empty bin's is infinite; " +
+			"Z and 2·BC are compared with a smoothing of 10⁻¹². Slide 52 prints a product in place of a sum in Z.")
+		return nil
 	},
 }
 
@@ -209,10 +212,10 @@ func change(s split, weights []float64, o *boost.BHBoostRound) (fall float64) {
 }
 
 func (v *race) bounds(p *experiment.Report, group string) {
-	p.Claim(group, "largest difference of Z and 2·BC", experiment.Exact(v.Twice), experiment.AtMost, "0").Slack = 1e-5
-	never(p, group, "largest fall of Z when the score of a bin of both classes is changed", v.Least, "0")
-	never(p, group, "largest difference of ∏Z and the mean of e^(−yf)", v.Loss, "0")
-	never(p, group, "largest training error minus ∏Z", v.Above, "0")
+	p.AtMost(group, "largest difference of Z and 2·BC", experiment.Exact(v.Twice), "0").Slack = 1e-5
+	p.Never(group, "largest fall of Z when the score of a bin of both classes is changed", v.Least, "0")
+	p.Never(group, "largest difference of ∏Z and the mean of e^(−yf)", v.Loss, "0")
+	p.Never(group, "largest training error minus ∏Z", v.Above, "0")
 }
 
 // drawBands draws rows whose label is +1 in the middle third of the first feature.
@@ -234,9 +237,7 @@ func picture(name string, column func(b, k int) []float64) chart.Chart {
 	for b := range boosters {
 		s := chart.Series{Name: boosterNames[b], Kind: chart.Line}
 		for k, n := range raced {
-			e := experiment.Mean(column(b, k))
-			lo, hi := e.Interval()
-			s.X, s.Y, s.Lo, s.Hi = append(s.X, float64(n)), append(s.Y, e.Value), append(s.Lo, lo), append(s.Hi, hi)
+			experiment.Point(&s, float64(n), experiment.Mean(column(b, k)))
 		}
 		c.Series = append(c.Series, s)
 	}

@@ -5,28 +5,28 @@ import (
 	"math"
 	"time"
 
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // adaboostBounds follows the bounds on the training error through AdaBoost's rounds.
 var adaboostBounds = experiment.Experiment{
 	Name: "slides/adaboost-bounds", Title: "AdaBoost: training error, ∏Z and exp(−2Σγ²)", Where: "slides 7 to 18",
-	Claim: "The training error is at most the mean of e^(−yf), which is ∏Z = ∏2√(ε(1−ε)) ≤ exp(−2Σγ²). The weighted error of the weak learners tends to rise, and the test error may still fall when the training error is 0.",
-	Sets:  []string{"ionosphere", "letter-ab", "pima"}, Cost: 3 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
+	Claim: "The training error is at most the mean of e^(−yf), which is ∏Z = ∏2√(ε(1−ε)) ≤ exp(−2Σγ²). The weighted " +
+		"error of the weak learners tends to rise, and the test error may still fall when the training error is 0.",
+	Sets: []string{"ionosphere", "letter-ab", "pima"}, Cost: 3 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		const rounds, splits = 300, 10
-		p := &experiment.Report{}
 		for _, name := range []string{"ionosphere", "letter-ab", "pima"} {
 			x, y, err := r.Data.Table(name)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			runs, err := experiment.Steps(ctx, r, name, splits, func(ctx context.Context, i int) (descent, error) {
 				return descend(ctx, divide(x, y, r.Rand(name, i)), rounds)
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			report(p, name, runs)
 			if name == "letter-ab" {
@@ -34,9 +34,11 @@ var adaboostBounds = experiment.Experiment{
 				p.Chart(runs[0].errors())
 			}
 		}
-		p.Note("ε, Z, γ and the errors are computed from the stumps and their α by the slides' formulas, with weights from the recursion of slide 7.")
-		p.Note("Bounds are compared in all rounds of ten random splits. A round with ε = 0 would make α infinite: training ends with it.")
-		return p, nil
+		p.Note("ε, Z, γ and the errors are computed from the stumps and their α by the slides' formulas, with " +
+			"weights from the recursion of slide 7.")
+		p.Note("Bounds are compared in all rounds of ten random splits. A round with ε = 0 would make α infinite: " +
+			"training ends with it.")
+		return nil
 	},
 }
 
@@ -105,18 +107,13 @@ func descend(ctx context.Context, s split, rounds int) (d descent, err error) {
 
 // report adds the rows of a set.
 func report(p *experiment.Report, name string, runs []descent) {
-	worst := func(of func(d *descent) float64) float64 {
-		most := math.Inf(-1)
-		for i := range runs {
-			most = max(most, of(&runs[i]))
-		}
-		return most
-	}
-	never(p, name, "largest training error minus ∏Z", worst(func(d *descent) float64 { return d.Above }), "0")
-	never(p, name, "largest difference of ∏Z and the mean of e^(−yf)", worst(func(d *descent) float64 { return d.Loss }), "0")
-	never(p, name, "largest difference of Z and 2√(ε(1−ε))", worst(func(d *descent) float64 { return d.Z }), "0")
-	never(p, name, "largest difference of α and ½ln((1−ε)/ε)", worst(func(d *descent) float64 { return d.Alpha }), "0")
-	never(p, name, "largest ∏Z minus exp(−2Σγ²)", worst(func(d *descent) float64 { return d.Loose }), "0")
+	worst := func(of func(d descent) float64) float64 { return experiment.Most(runs, of).Value }
+	p.Never(name, "largest training error minus ∏Z", worst(func(d descent) float64 { return d.Above }), "0")
+	p.Never(name, "largest difference of ∏Z and the mean of e^(−yf)",
+		worst(func(d descent) float64 { return d.Loss }), "0")
+	p.Never(name, "largest difference of Z and 2√(ε(1−ε))", worst(func(d descent) float64 { return d.Z }), "0")
+	p.Never(name, "largest difference of α and ½ln((1−ε)/ε)", worst(func(d descent) float64 { return d.Alpha }), "0")
+	p.Never(name, "largest ∏Z minus exp(−2Σγ²)", worst(func(d descent) float64 { return d.Loose }), "0")
 	var rise, gain, last []float64
 	for i := range runs {
 		d := &runs[i]
@@ -127,10 +124,11 @@ func report(p *experiment.Report, name string, runs []descent) {
 			gain = append(gain, d.LateGain)
 		}
 	}
-	p.Claim(name, "mean ε of the second half of the rounds minus that of the first", experiment.Mean(rise), experiment.AtLeast, "0")
+	p.AtLeast(name, "mean ε of the second half of the rounds minus that of the first", experiment.Mean(rise), "0")
 	p.Show(name, "test error at the end", experiment.Mean(last))
 	if len(gain) == len(runs) {
-		row := p.Claim(name, "test error when the training error is first 0, minus that at the end", experiment.Mean(gain), experiment.AtLeast, "0")
+		row := p.AtLeast(name, "test error when the training error is first 0, minus that at the end",
+			experiment.Mean(gain), "0")
 		row.Reason = "The slides say that the test error often falls further, not that it always does."
 	}
 }
@@ -150,25 +148,18 @@ func halves(v []float64) (first, second float64) {
 
 func (d *descent) chart() chart.Chart {
 	least := 1e-4
-	c := chart.Chart{Title: "Training error and its bounds", Caption: "AdaBoost over stumps, letters A and B, one split. A training error of 0 is drawn at the lower end.",
+	c := chart.Chart{Title: "Training error and its bounds", Caption: "AdaBoost over stumps, letters A and B, one " +
+		"split. A training error of 0 is drawn at the lower end.",
 		X: chart.Axis{Label: "round", Log: true}, Y: chart.Axis{Label: "error or bound", Log: true, Min: &least}}
-	for _, s := range []struct {
-		name string
-		y    []float64
-	}{{"training error", d.Error}, {"∏Z", d.Bound}, {"exp(−2Σγ²)", d.Gamma}} {
-		c.Series = append(c.Series, chart.Series{Name: s.name, Kind: chart.Line, X: counted(len(s.y)), Y: s.y})
-	}
+	c.Series = []chart.Series{experiment.Line("training error", d.Error), experiment.Line("∏Z", d.Bound),
+		experiment.Line("exp(−2Σγ²)", d.Gamma)}
 	return c
 }
 
 func (d *descent) errors() chart.Chart {
 	c := chart.Chart{Title: "Weighted error and test error", Caption: "The same run.",
 		X: chart.Axis{Label: "round", Log: true}, Y: chart.Axis{Label: "error"}}
-	for _, s := range []struct {
-		name string
-		y    []float64
-	}{{"ε of the weak learner", d.Epsilon}, {"training error", d.Error}, {"test error", d.Test}} {
-		c.Series = append(c.Series, chart.Series{Name: s.name, Kind: chart.Line, X: counted(len(s.y)), Y: s.y})
-	}
+	c.Series = []chart.Series{experiment.Line("ε of the weak learner", d.Epsilon),
+		experiment.Line("training error", d.Error), experiment.Line("test error", d.Test)}
 	return c
 }

@@ -8,51 +8,54 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
-	"hamlet/algos/game"
-	"hamlet/cmd/internal/chart"
+	"hamlet/algos/lab/game"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // play is boosting as a zero-sum game.
 var play = experiment.Experiment{
 	Name: "slides/game", Title: "Boosting as a game: value, edges, margins and repeated play", Where: "slides 30 to 36",
-	Claim: "In \"odd or even\" Player I calls one with probability 7/12, and the value is 1/12. A game has one value, whoever moves first. Boosting is repeated play of the game of examples against weak learners.",
-	Sets:  []string{"ionosphere", "pima"}, Cost: 5 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
+	Claim: "In \"odd or even\" Player I calls one with probability 7/12, and the value is 1/12. A game has one " +
+		"value, whoever moves first. Boosting is repeated play of the game of examples against weak learners.",
+	Sets: []string{"ionosphere", "pima"}, Cost: 5 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		s, err := game.Solve(ctx, [][]float64{{-2, 3}, {3, -4}})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		const group = "odd or even, slide 31"
 		p.Figure(group, "probability of calling one, 7/12", experiment.Exact(s.P[0]), "0.583333", experiment.Neither)
 		p.Figure(group, "value, 1/12", experiment.Exact(s.Value), "0.083333", experiment.Neither)
-		apartness, err := experiment.Steps(ctx, r, "random games", 1, func(ctx context.Context, _ int) (float64, error) {
-			return minimax(ctx, r.Rand("games", 0))
-		})
+		apartness, err := experiment.Steps(ctx, r, "random games", 1,
+			func(ctx context.Context, _ int) (float64, error) {
+				return minimax(ctx, r.Rand("games", 0))
+			})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		never(p, "200 random games", "largest difference of max min and min max", apartness[0], "0")
+		p.Never("200 random games", "largest difference of max min and min max", apartness[0], "0")
 		for _, name := range []string{"ionosphere", "pima"} {
 			x, y, err := r.Data.Table(name)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			played, err := experiment.Steps(ctx, r, name, 1, func(ctx context.Context, _ int) (match, error) {
 				return matchOf(ctx, x[:60], y[:60])
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			played[0].report(p, name+", 60 rows")
 			if name == "pima" {
 				p.Chart(played[0].chart())
 			}
 		}
-		p.Note("The matrix is the booster's loss, the row player's: the value is min over P of max over Q. A loss of y·h in {−1, +1} stands here for the slides' {0, 1}: that maps a value v to (1+v)/2.")
-		p.Note("Games are solved exactly in rational numbers. Repeated play has η = √(2 ln N/T) and comes within √(2 ln N/T) of the value (Freund and Schapire 1999). The slides have no such bound, so it has no verdict.")
-		return p, nil
+		p.Note("The matrix is the booster's loss, the row player's: the value is min over P of max over Q. A loss of " +
+			"y·h in {−1, +1} stands here for the slides' {0, 1}: that maps a value v to (1+v)/2.")
+		p.Note("Games are solved exactly in rational numbers. Repeated play has η = √(2 ln N/T) and comes within √(2 " +
+			"ln N/T) of the value (Freund and Schapire 1999). The slides have no such bound, so it has no verdict.")
+		return nil
 	},
 }
 
@@ -115,7 +118,8 @@ func matchOf(ctx context.Context, x [][]float64, y []float64) (m match, err erro
 		if err != nil {
 			return m, err
 		}
-		m.HedgeEdge, m.HedgeVote = append(m.HedgeEdge, game.Edge(h, y, b.D)), append(m.HedgeVote, game.Margin(h, y, b.Votes))
+		m.HedgeEdge, m.HedgeVote = append(m.HedgeEdge, game.Edge(h, y, b.D)),
+			append(m.HedgeVote, game.Margin(h, y, b.Votes))
 		m.HedgeMean, m.Gap = append(m.HedgeMean, b.Value), append(m.Gap, game.Gap(len(y), rounds))
 	}
 	return m, nil
@@ -124,11 +128,13 @@ func matchOf(ctx context.Context, x [][]float64, y []float64) (m match, err erro
 func (m *match) report(p *experiment.Report, group string) {
 	p.Show(group, "stumps", experiment.Exact(float64(m.Stumps)))
 	p.Show(group, "value of the game", experiment.Exact(m.Value))
-	never(p, group, "difference of the value and the edge on the minimax weights", math.Abs(m.Edge-m.Value), "0")
-	never(p, group, "difference of the value and the least margin of the minimax vote", math.Abs(m.Margin-m.Value), "0")
-	p.Show(group, fmt.Sprintf("least margin of AdaBoost's vote after %d rounds", m.Rounds), experiment.Exact(m.AdaMargin))
-	p.Claim(group, "least edge of AdaBoost's rounds minus the value", experiment.Exact(m.AdaEdge-m.Value), experiment.AtLeast, "0").Slack = rounding
-	never(p, group, "least margin of AdaBoost's vote minus the value", m.AdaMargin-m.Value, "0")
+	p.Never(group, "difference of the value and the edge on the minimax weights", math.Abs(m.Edge-m.Value), "0")
+	p.Never(group, "difference of the value and the least margin of the minimax vote", math.Abs(m.Margin-m.Value), "0")
+	p.Show(group, fmt.Sprintf("least margin of AdaBoost's vote after %d rounds", m.Rounds),
+		experiment.Exact(m.AdaMargin))
+	p.AtLeast(group, "least edge of AdaBoost's rounds minus the value", experiment.Exact(m.AdaEdge-m.Value),
+		"0").Slack = experiment.Rounding
+	p.Never(group, "least margin of AdaBoost's vote minus the value", m.AdaMargin-m.Value, "0")
 	low, high, order := math.Inf(-1), math.Inf(-1), math.Inf(-1)
 	for k := range plays {
 		low = max(low, m.Value-m.Gap[k]-m.HedgeVote[k])
@@ -137,9 +143,10 @@ func (m *match) report(p *experiment.Report, group string) {
 	}
 	p.Show(group, "repeated play: largest value − √(2 ln N/T) minus the margin", experiment.Exact(low))
 	p.Show(group, "repeated play: largest mean edge minus value + √(2 ln N/T)", experiment.Exact(high))
-	never(p, group, "repeated play: largest breach of margin ≤ value ≤ edge ≤ mean edge", order, "0")
+	p.Never(group, "repeated play: largest breach of margin ≤ value ≤ edge ≤ mean edge", order, "0")
 	last := len(plays) - 1
-	p.Show(group, fmt.Sprintf("repeated play, margin after %d rounds", plays[last]), experiment.Exact(m.HedgeVote[last]))
+	p.Show(group, fmt.Sprintf("repeated play, margin after %d rounds", plays[last]),
+		experiment.Exact(m.HedgeVote[last]))
 	p.Show(group, fmt.Sprintf("repeated play, edge after %d rounds", plays[last]), experiment.Exact(m.HedgeEdge[last]))
 }
 
@@ -149,8 +156,9 @@ func (m *match) chart() chart.Chart {
 		t, value = append(t, float64(n)), append(value, m.Value)
 		low, high = append(low, m.Value-m.Gap[k]), append(high, m.Value+m.Gap[k])
 	}
-	return chart.Chart{Title: "Repeated play comes to the value", Caption: fmt.Sprintf("Pima, 60 rows, %d stumps. The band is the value ± √(2 ln N/T).", m.Stumps),
-		X: chart.Axis{Label: "rounds T", Log: true}, Y: chart.Axis{Label: "edge or margin"},
+	return chart.Chart{Title: "Repeated play comes to the value",
+		Caption: fmt.Sprintf("Pima, 60 rows, %d stumps. The band is the value ± √(2 ln N/T).", m.Stumps),
+		X:       chart.Axis{Label: "rounds T", Log: true}, Y: chart.Axis{Label: "edge or margin"},
 		Series: []chart.Series{
 			{Name: "edge on the mean weights", Kind: chart.Line, X: t, Y: m.HedgeEdge},
 			{Name: "margin of the mean vote", Kind: chart.Line, X: t, Y: m.HedgeVote},

@@ -8,43 +8,49 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // margins is about the margins of AdaBoost and the bounds on its error on new rows.
 var margins = experiment.Experiment{
-	Name: "slides/margins", Title: "Margins, the margin bound, the VC bound and generalisation", Where: "slides 19 to 23",
-	Claim: "The generalisation error is at most the training error plus Õ(√(Td/m)), which grows with the rounds T. It is also at most the share of margins up to θ plus Õ(√(d/mθ²)), which does not. With more rounds the low margins grow, also when the training error is 0.",
-	Sets:  []string{"ionosphere", "letter-ab"}, Cost: 12 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
+	Name: "slides/margins", Title: "Margins, the margin bound, the VC bound and generalisation",
+	Where: "slides 19 to 23",
+	Claim: "The generalisation error is at most the training error plus Õ(√(Td/m)), which grows with the rounds T. " +
+		"It is also at most the share of margins up to θ plus Õ(√(d/mθ²)), which does not. With more rounds the low " +
+		"margins grow, also when the training error is 0.",
+	Sets: []string{"ionosphere", "letter-ab"}, Cost: 12 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		for _, name := range []string{"ionosphere", "letter-ab"} {
 			x, y, err := r.Data.Table(name)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			runs, err := experiment.Steps(ctx, r, name, 5, func(ctx context.Context, i int) (spread, error) {
 				return spreadOf(ctx, divide(x, y, r.Rand(name, i)))
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			reportMargins(p, name, runs)
 			if name == "letter-ab" {
 				p.Chart(runs[0].chart("letters A and B, one split"))
 			}
 		}
-		all, err := experiment.Steps(ctx, r, "many rows", len(lengths), func(ctx context.Context, i int) (generalisation, error) {
-			return generalise(ctx, r, lengths[i])
-		})
+		all, err := experiment.Steps(ctx, r, "many rows", len(lengths),
+			func(ctx context.Context, i int) (generalisation, error) {
+				return generalise(ctx, r, lengths[i])
+			})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		reportGeneralisation(p, all)
-		p.Note("The slides hide constants in Õ. Here they are those of Vapnik and Chervonenkis (1971) and of Koltchinskii and Panchenko (2002), δ = .05. Both say nothing on sets of some hundred rows, where they are above 1.")
-		p.Note("The bounds on new rows are compared on 40,000 synthetic rows of two features, with the error on as many others.")
-		return p, nil
+		p.Note("The slides hide constants in Õ. Here they are those of Vapnik and Chervonenkis (1971) and of " +
+			"Koltchinskii and Panchenko (2002), δ = .05. Both say nothing on sets of some hundred rows, where they " +
+			"are above 1.")
+		p.Note("The bounds on new rows are compared on 40,000 synthetic rows of two features, with the error on as " +
+			"many others.")
+		return nil
 	},
 }
 
@@ -114,26 +120,16 @@ func share(m []float64, θ float64) float64 {
 }
 
 func reportMargins(p *experiment.Report, name string, runs []spread) {
-	above := math.Inf(-1)
-	for i := range runs {
-		above = max(above, runs[i].Above)
-	}
-	never(p, name, "largest share of margins up to θ minus e^(θΣα)∏Z, over θ and T", above, "0")
+	above := experiment.Most(runs, func(v spread) float64 { return v.Above }).Value
+	p.Never(name, "largest share of margins up to θ minus e^(θΣα)∏Z, over θ and T", above, "0")
 	for k, stage := range stages {
-		var least, test []float64
-		for i := range runs {
-			least, test = append(least, runs[i].Margins[k][0]), append(test, runs[i].Test[k])
-		}
-		p.Show(name, "least margin "+after(stage), experiment.Mean(least))
-		p.Show(name, "test error "+after(stage), experiment.Mean(test))
+		p.Show(name, "least margin "+after(stage),
+			experiment.Over(runs, func(v spread) float64 { return v.Margins[k][0] }))
+		p.Show(name, "test error "+after(stage), experiment.Over(runs, func(v spread) float64 { return v.Test[k] }))
 	}
-	var moved []float64
-	for i := range runs {
-		m := runs[i].Margins
-		moved = append(moved, m[len(m)-1][0]-m[0][0])
-	}
-	p.Claim(name, fmt.Sprintf("least margin after %d rounds minus that after %d", stages[len(stages)-1], stages[0]),
-		experiment.Mean(moved), experiment.AtLeast, "0")
+	moved := func(v spread) float64 { return v.Margins[len(stages)-1][0] - v.Margins[0][0] }
+	p.AtLeast(name, fmt.Sprintf("least margin after %d rounds minus that after %d", stages[len(stages)-1], stages[0]),
+		experiment.Over(runs, moved), "0")
 }
 
 func after(n int) string { return fmt.Sprintf("after %d rounds", n) }
@@ -195,9 +191,12 @@ func generalise(ctx context.Context, r *experiment.Run, rounds int) (g generalis
 
 func reportGeneralisation(p *experiment.Report, all []generalisation) {
 	vc, margin := math.Inf(-1), math.Inf(-1)
-	c := chart.Chart{Title: "Error on new rows and its bounds", Caption: fmt.Sprintf("%d synthetic rows of two features; θ = %v, δ = %v. A bound above 1 is drawn at 1.", manyRows, theta, delta),
+	c := chart.Chart{Title: "Error on new rows and its bounds",
+		Caption: fmt.Sprintf("%d synthetic rows of two features; θ = %v, δ = %v. A bound above 1 is drawn at 1.",
+			manyRows, theta, delta),
 		X: chart.Axis{Label: "rounds", Log: true}, Y: chart.Axis{Label: "error or bound"}}
-	lines := [4]chart.Series{{Name: "training error"}, {Name: "error on new rows"}, {Name: "VC bound"}, {Name: "margin bound"}}
+	lines := [4]chart.Series{{Name: "training error"}, {Name: "error on new rows"}, {Name: "VC bound"},
+		{Name: "margin bound"}}
 	for k, g := range all {
 		vc, margin = max(vc, g.Test-g.VC), max(margin, g.Test-g.Margin)
 		for j, v := range []float64{g.Train, g.Test, min(g.VC, 1), min(g.Margin, 1)} {
@@ -207,11 +206,11 @@ func reportGeneralisation(p *experiment.Report, all []generalisation) {
 	}
 	c.Series = lines[:]
 	const group = "error on new rows"
-	never(p, group, "largest error on new rows minus the VC bound", vc, "0")
-	never(p, group, "largest error on new rows minus the margin bound", margin, "0")
+	p.Never(group, "largest error on new rows minus the VC bound", vc, "0")
+	p.Never(group, "largest error on new rows minus the margin bound", margin, "0")
 	first, last := all[2], all[len(all)-1] // T = 10 and 1,000
-	p.Claim(group, "VC bound after 1,000 rounds minus that after 10, less what the training error adds",
-		experiment.Exact(last.VC-last.Train-(first.VC-first.Train)), experiment.AtLeast, "0")
+	p.AtLeast(group, "VC bound after 1,000 rounds minus that after 10, less what the training error adds",
+		experiment.Exact(last.VC-last.Train-(first.VC-first.Train)), "0")
 	p.Show(group, "error on new rows after 1,000 rounds", experiment.Exact(last.Test))
 	p.Show(group, "margin bound after 1,000 rounds", experiment.Exact(last.Margin))
 	p.Show(group, "VC bound after 1,000 rounds", experiment.Exact(last.VC))

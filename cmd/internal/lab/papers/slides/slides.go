@@ -21,14 +21,6 @@ func Experiments() []experiment.Experiment {
 	return []experiment.Experiment{adaboostBounds, margins, informationExperiment, play, logistic, bhboost, anyboost}
 }
 
-// rounding is how far sums of some thousand terms near 1 may be off.
-const rounding = 1e-9
-
-// never adds a row for a number that the slides say is at most bound.
-func never(p *experiment.Report, group, what string, v float64, bound string) {
-	p.Claim(group, what, experiment.Exact(v), experiment.AtMost, bound).Slack = rounding
-}
-
 // apart notes how far two numbers lie apart, relative above 1.
 func apart(most *float64, a, b float64) {
 	*most = max(*most, math.Abs(a-b)/max(1, math.Abs(b)))
@@ -41,15 +33,10 @@ type split struct {
 }
 
 // divide shuffles the rows and takes three quarters to learn from.
-func divide(x [][]float64, y []float64, r *rand.Rand) (s split) {
-	for k, i := range r.Perm(len(x)) {
-		if k < len(x)*3/4 {
-			s.x, s.y = append(s.x, x[i]), append(s.y, y[i])
-		} else {
-			s.test, s.told = append(s.test, x[i]), append(s.told, y[i])
-		}
-	}
-	return s
+func divide(x [][]float64, y []float64, r *rand.Rand) split {
+	x, y = experiment.Shuffled(x, y, r)
+	part := len(x) * 3 / 4
+	return split{x: x[:part], test: x[part:], y: y[:part], told: y[part:]}
 }
 
 // trained runs AdaBoost over stumps.
@@ -102,12 +89,3 @@ func (s *sum) mean(cost func(margin float64) float64) float64 {
 }
 
 func exponential(margin float64) float64 { return math.Exp(-margin) }
-
-// counted returns 1, 2, … n.
-func counted(n int) []float64 {
-	var v []float64
-	for k := range n {
-		v = append(v, float64(k+1))
-	}
-	return v
-}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hamlet/algos/boost"
+	"hamlet/cmd/internal/lab/experiment"
 )
 
 // rows draws rows whose first two features decide, with some labels flipped.
@@ -27,7 +28,8 @@ func TestDescend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Above > rounding || d.Loose > rounding || d.Loss+d.Z+d.Alpha > rounding || len(d.Bound) != 40 {
+	if d.Above > experiment.Rounding || d.Loose > experiment.Rounding || d.Loss+d.Z+d.Alpha > experiment.Rounding ||
+		len(d.Bound) != 40 {
 		t.Errorf("%+v", d)
 	}
 	b, err := trained(t.Context(), s.x, s.y, 40)
@@ -35,8 +37,10 @@ func TestDescend(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, o := range b.Rounds() {
-		if math.Abs(o.Bound-d.Bound[k])+math.Abs(o.GammaBound-d.Gamma[k])+math.Abs(o.TrainError-d.Error[k]) > rounding {
-			t.Errorf("round %d: %+v; by the slides ∏Z %v, exp(−2Σγ²) %v, error %v", k, o, d.Bound[k], d.Gamma[k], d.Error[k])
+		if math.Abs(o.Bound-d.Bound[k])+math.Abs(o.GammaBound-d.Gamma[k])+math.Abs(
+			o.TrainError-d.Error[k]) > experiment.Rounding {
+			t.Errorf("round %d: %+v; by the slides ∏Z %v, exp(−2Σγ²) %v, error %v", k, o, d.Bound[k], d.Gamma[k],
+				d.Error[k])
 		}
 	}
 }
@@ -54,7 +58,7 @@ func TestShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Above > rounding {
+	if v.Above > experiment.Rounding {
 		t.Errorf("the margin bound is violated by %v", v.Above)
 	}
 	for k, stage := range stages {
@@ -62,7 +66,7 @@ func TestShares(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := boost.MarginsOf(b).Min(); math.Abs(v.Margins[k][0]-want) > rounding {
+		if want := boost.MarginsOf(b).Min(); math.Abs(v.Margins[k][0]-want) > experiment.Rounding {
 			t.Errorf("least margin %s is %v, want %v", after(stage), v.Margins[k][0], want)
 		}
 	}
@@ -74,11 +78,12 @@ func TestMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(m.Edge-m.Value)+math.Abs(m.Margin-m.Value) > rounding || m.AdaEdge < m.Value-rounding || m.AdaMargin > m.Value+rounding {
+	if math.Abs(m.Edge-m.Value)+math.Abs(m.Margin-m.Value) > experiment.Rounding ||
+		m.AdaEdge < m.Value-experiment.Rounding || m.AdaMargin > m.Value+experiment.Rounding {
 		t.Errorf("%+v", m)
 	}
 	for k := range plays {
-		if m.HedgeVote[k] > m.Value+rounding || m.HedgeVote[k] < m.Value-m.Gap[k]-rounding {
+		if m.HedgeVote[k] > m.Value+experiment.Rounding || m.HedgeVote[k] < m.Value-m.Gap[k]-experiment.Rounding {
 			t.Errorf("after %d rounds the margin is %v, the value %v ± %v", plays[k], m.HedgeVote[k], m.Value, m.Gap[k])
 		}
 	}
@@ -91,7 +96,8 @@ func TestRace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Twice > 1e-5 || v.Least > rounding || v.Loss > rounding || v.Above > rounding {
+	if v.Twice > 1e-5 || v.Least > experiment.Rounding || v.Loss > experiment.Rounding ||
+		v.Above > experiment.Rounding {
 		t.Errorf("%+v", v)
 	}
 	for b := range boosters {
@@ -100,7 +106,8 @@ func TestRace(t *testing.T) {
 		}
 	}
 	wrong := &boost.BHBoostRound{Profile: boost.Profile{Feature: 0, Edges: []float64{0}, Scores: []float64{2, -2}}}
-	if fall := change(split{x: [][]float64{{-1}, {-1}, {1}, {1}}, y: []float64{-1, 1, 1, -1}}, []float64{.3, .2, .3, .2}, wrong); fall <= 0 {
+	if fall := change(split{x: [][]float64{{-1}, {-1}, {1}, {1}}, y: []float64{-1, 1, 1, -1}},
+		[]float64{.3, .2, .3, .2}, wrong); fall <= 0 {
 		t.Error("a wrong score of a bin is not seen")
 	}
 }
@@ -112,7 +119,7 @@ func TestSlide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Rise > rounding || v.Off+v.Inner+v.AdaBoost > rounding || len(v.Cost) == 0 {
+		if v.Rise > experiment.Rounding || v.Off+v.Inner+v.AdaBoost > experiment.Rounding || len(v.Cost) == 0 {
 			t.Errorf("%s: rise %v, off %v, %v, %v", w.name, v.Rise, v.Off, v.Inner, v.AdaBoost)
 		}
 	}

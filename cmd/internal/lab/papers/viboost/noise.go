@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"hamlet/algos/viboost"
-	"hamlet/cmd/internal/chart"
 	"hamlet/cmd/internal/lab/experiment"
+	"hamlet/cmd/internal/show/chart"
 )
 
 // thetas are the type priors of figures 8 and 9.
@@ -53,25 +53,14 @@ func stepRuns(ctx context.Context, r *experiment.Run, v variant, thetas []float6
 	return slices.Collect(slices.Chunk(flat, v.runs)), nil
 }
 
-// mean returns the mean over runs.
-func mean(all []found, of func(found) float64) experiment.Estimate {
-	var v []float64
-	for _, f := range all {
-		v = append(v, of(f))
-	}
-	return experiment.Mean(v)
-}
-
 func snr(f found) float64   { return f.SNR }
 func grade(f found) float64 { return f.Grade }
 
 // overTheta draws the mean over runs against θ.
 func overTheta(name string, all [][]found, of func(found) float64) chart.Series {
-	s := chart.Series{Name: name, Kind: chart.Line, X: thetas}
-	for _, f := range all {
-		m := mean(f, of)
-		lo, hi := m.Interval()
-		s.Y, s.Lo, s.Hi = append(s.Y, m.Value), append(s.Lo, lo), append(s.Hi, hi)
+	s := chart.Series{Name: name, Kind: chart.Line}
+	for k, f := range all {
+		experiment.Point(&s, thetas[k], experiment.Over(f, of))
 	}
 	return s
 }
@@ -79,21 +68,22 @@ func overTheta(name string, all [][]found, of func(found) float64) chart.Series 
 // figure8 is the SNR on the step data.
 var figure8 = experiment.Experiment{
 	Name: "viboost/figure-8", Title: "Figure 8: the signal-to-noise ratio of step data", Where: "section 7, figure 8",
-	Claim: "After 50 rounds on 100 points of step data the SNR η₁/η₂ is lowest where all labels are noise (θ = 0) and greatest where none is (θ = 1).",
-	Cost:  60 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
-		picture := chart.Chart{Title: "SNR after 50 rounds", Caption: fmt.Sprintf("Mean of %d runs. θ/(1−θ) is what was drawn.", runs),
-			X: chart.Axis{Label: "type prior θ"}, Y: chart.Axis{Label: "SNR η₁/η₂", Log: true}}
+	Claim: "After 50 rounds on 100 points of step data the SNR η₁/η₂ is lowest where all labels are noise (θ = 0) " +
+		"and greatest where none is (θ = 1).",
+	Cost: 60 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
+		picture := chart.Chart{Title: "SNR after 50 rounds",
+			Caption: fmt.Sprintf("Mean of %d runs. θ/(1−θ) is what was drawn.", runs),
+			X:       chart.Axis{Label: "type prior θ"}, Y: chart.Axis{Label: "SNR η₁/η₂", Log: true}}
 		for j, v := range variants {
 			all, err := stepRuns(ctx, r, v, thetas)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			picture.Series = append(picture.Series, overTheta(v.name, all, snr))
 			least, most := math.Inf(1), 0.0 // of the θ between the ends
 			for k, theta := range thetas {
-				m := mean(all[k], snr)
+				m := experiment.Over(all[k], snr)
 				if j == 0 || k == 0 || k == len(thetas)-1 {
 					p.Show(v.name, fmt.Sprintf("SNR at θ = %.1f", theta), m)
 				}
@@ -104,15 +94,17 @@ var figure8 = experiment.Experiment{
 					most = max(most, m.Value)
 				}
 			}
-			const lowest, greatest = "least mean SNR elsewhere, minus that at θ = 0", "mean SNR at θ = 1, minus the greatest elsewhere"
-			atZero, atOne := experiment.Exact(least-mean(all[0], snr).Value), experiment.Exact(mean(all[10], snr).Value-most)
+			const lowest, greatest = "least mean SNR elsewhere, minus that at θ = 0",
+				"mean SNR at θ = 1, minus the greatest elsewhere"
+			atZero, atOne := experiment.Exact(least-experiment.Over(all[0], snr).Value),
+				experiment.Exact(experiment.Over(all[10], snr).Value-most)
 			if j > 0 { // not the paper's configuration
 				p.Show(v.name, lowest, atZero)
 				p.Show(v.name, greatest, atOne)
 				continue
 			}
-			p.Claim(v.name, lowest, atZero, experiment.AtLeast, "0")
-			p.Claim(v.name, greatest, atOne, experiment.AtLeast, "0")
+			p.AtLeast(v.name, lowest, atZero, "0")
+			p.AtLeast(v.name, greatest, atOne, "0")
 		}
 		truth := chart.Series{Name: "θ/(1−θ)", Kind: chart.Line, Reference: true}
 		for _, theta := range thetas[1:10] {
@@ -120,22 +112,24 @@ var figure8 = experiment.Experiment{
 		}
 		picture.Series = append(picture.Series, truth)
 		p.Chart(picture)
-		p.Note("An SNR is comparable only between runs of equal size, passes and mode. Its ceiling is (ζ₁+N)/ζ₂, here 101. " +
-			"It counts as true what the stumps can explain, so it is above θ/(1−θ) where noise is explained too. " +
-			"With the exact mode the stumps explain most of the noise, and the SNR hardly depends on θ below .5: the paper's (17) is the better alarm.")
-		return p, nil
+		p.Note("An SNR is comparable only between runs of equal size, passes and mode. Its ceiling is (ζ₁+N)/ζ₂, " +
+			"here 101. It counts as true what the stumps can explain, so it is above θ/(1−θ) where noise is " +
+			"explained too. With the exact mode the stumps explain most of the noise, and the SNR hardly depends on " +
+			"θ below .5: the paper's (17) is the better alarm.")
+		return nil
 	},
 }
 
 // figure9 is the noise grade on the step data.
 var figure9 = experiment.Experiment{
 	Name: "viboost/figure-9", Title: "Figure 9: the noise grade of step data", Where: "section 7, figure 9",
-	Claim: "The noise grade ln(ω₂/ω₁) is estimated best where all labels are noise (θ = 0); the truth is ln 3 = 1.10. Without noise it means nothing.",
-	Cost:  4 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
-		p := &experiment.Report{}
-		picture := chart.Chart{Title: "Noise grade after 50 rounds", Caption: fmt.Sprintf("Mean of %d runs. The truth is ln 3.", runs),
-			X: chart.Axis{Label: "type prior θ"}, Y: chart.Axis{Label: "noise grade ln(ω₂/ω₁)"}}
+	Claim: "The noise grade ln(ω₂/ω₁) is estimated best where all labels are noise (θ = 0); the truth is ln 3 = " +
+		"1.10. Without noise it means nothing.",
+	Cost: 4 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
+		picture := chart.Chart{Title: "Noise grade after 50 rounds",
+			Caption: fmt.Sprintf("Mean of %d runs. The truth is ln 3.", runs),
+			X:       chart.Axis{Label: "type prior θ"}, Y: chart.Axis{Label: "noise grade ln(ω₂/ω₁)"}}
 		for j, v := range variants {
 			at := thetas
 			if j > 0 {
@@ -143,41 +137,46 @@ var figure9 = experiment.Experiment{
 			}
 			all, err := stepRuns(ctx, r, v, at)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			first := mean(all[0], grade)
+			first := experiment.Over(all[0], grade)
 			if j == 0 {
 				picture.Series = append(picture.Series, overTheta(v.name, all, grade))
 				nearest := 0 // the θ whose grade is nearest to the truth
 				for k, theta := range thetas {
-					p.Show(v.name, fmt.Sprintf("noise grade at θ = %.1f", theta), mean(all[k], grade))
-					if abs(mean(all[k], grade).Value-math.Log(3)) < abs(mean(all[nearest], grade).Value-math.Log(3)) {
+					p.Show(v.name, fmt.Sprintf("noise grade at θ = %.1f", theta), experiment.Over(all[k], grade))
+					if math.Abs(experiment.Over(all[k], grade).Value-math.Log(3)) < math.Abs(
+						experiment.Over(all[nearest], grade).Value-math.Log(3)) {
 						nearest = k
 					}
 				}
-				p.Claim(v.name, "the θ whose mean grade is nearest to ln 3", experiment.Exact(thetas[nearest]), experiment.AtMost, "0").
+				p.AtMost(v.name, "the θ whose mean grade is nearest to ln 3", experiment.Exact(thetas[nearest]), "0").
 					Reason = "At θ = 0 the grade is too large. It falls with θ towards 0, and passes ln 3 on its way."
-				p.Claim(v.name, "size of the mean grade at θ = 1", experiment.Exact(abs(mean(all[10], grade).Value)), experiment.AtMost, ".1")
+				p.AtMost(v.name, "size of the mean grade at θ = 1",
+					experiment.Exact(math.Abs(experiment.Over(all[10], grade).Value)), ".1")
 			}
 			p.Show(v.name, "noise grade at θ = 0, where the truth is ln 3", first)
 		}
-		line := chart.Series{Name: "ln 3", Kind: chart.Line, Reference: true, X: []float64{0, 1}, Y: []float64{math.Log(3), math.Log(3)}}
+		line := chart.Series{Name: "ln 3", Kind: chart.Line, Reference: true, X: []float64{0, 1},
+			Y: []float64{math.Log(3), math.Log(3)}}
 		picture.Series = append(picture.Series, line)
 		p.Chart(picture)
-		p.Note("At θ = 0 50 stumps on 100 points explain a part of the noise as true labels. Which part depends on the passes and on the mode.")
-		return p, nil
+		p.Note("At θ = 0 50 stumps on 100 points explain a part of the noise as true labels. Which part depends on " +
+			"the passes and on the mode.")
+		return nil
 	},
 }
 
 // figure10 is the SNR on the Long–Servedio data.
 var figure10 = experiment.Experiment{
-	Name: "viboost/figure-10", Title: "Figure 10: the signal-to-noise ratio of Long–Servedio data", Where: "section 7 and S.7, figure 10",
-	Claim: "On Long–Servedio data, whose labels are all noise, neither booster finds a classifier, and the SNR of VIBoost says so.",
-	Cost:  2 * time.Second,
-	Run: func(ctx context.Context, r *experiment.Run) (*experiment.Report, error) {
+	Name: "viboost/figure-10", Title: "Figure 10: the signal-to-noise ratio of Long–Servedio data",
+	Where: "section 7 and S.7, figure 10",
+	Claim: "On Long–Servedio data, whose labels are all noise, neither booster finds a classifier, and the SNR of " +
+		"VIBoost says so.",
+	Cost: 2 * time.Second,
+	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
 		const rounds, training = 100, 200
 		at := []int{1, 2, 5, 10, 20, 50, 100}
-		p := &experiment.Report{}
 		picture := chart.Chart{Title: "SNR on Long–Servedio data", Caption: fmt.Sprintf("Mean of %d runs.", runs),
 			X: chart.Axis{Label: "rounds", Log: true}, Y: chart.Axis{Label: "SNR η₁/η₂"}}
 		for _, drawn := range []struct {
@@ -185,52 +184,47 @@ var figure10 = experiment.Experiment{
 			sign float64
 		}{{"sums as in S.7's code", -1}, {"sums as in the book", 1}} {
 			type one struct{ SNR, VI, Ada []float64 }
-			all, err := experiment.Steps(ctx, r, drawn.name, runs, func(ctx context.Context, run int) (o one, err error) {
-				x, y := drawLongServedio(r.Rand(drawn.name, run), 1200, drawn.sign)
-				b, err := trained(ctx, x[:training], y[:training], viboost.Config{Rounds: rounds})
-				if err != nil {
-					return o, err
-				}
-				terms, err := adaBoost(ctx, x[:training], y[:training], rounds)
-				if err != nil {
-					return o, err
-				}
-				all := b.Rounds()
-				for _, n := range at {
-					o.SNR = append(o.SNR, all[min(n, len(all))-1].SNR())
-				}
-				o.VI = errorsAt(b.Ensemble().Terms(), x[training:], y[training:], []int{rounds})
-				o.Ada = errorsAt(terms, x[training:], y[training:], []int{rounds})
-				return o, nil
-			})
+			all, err := experiment.Steps(ctx, r, drawn.name, runs,
+				func(ctx context.Context, run int) (o one, err error) {
+					x, y := drawLongServedio(r.Rand(drawn.name, run), 1200, drawn.sign)
+					b, err := trained(ctx, x[:training], y[:training], viboost.Config{Rounds: rounds})
+					if err != nil {
+						return o, err
+					}
+					terms, err := adaBoost(ctx, x[:training], y[:training], rounds)
+					if err != nil {
+						return o, err
+					}
+					all := b.Rounds()
+					for _, n := range at {
+						o.SNR = append(o.SNR, all[min(n, len(all))-1].SNR())
+					}
+					o.VI = errorsAt(b.Ensemble().Terms(), x[training:], y[training:], []int{rounds})
+					o.Ada = errorsAt(terms, x[training:], y[training:], []int{rounds})
+					return o, nil
+				})
 			if err != nil {
-				return nil, err
-			}
-			column := func(of func(one) []float64, k int) experiment.Estimate {
-				var v []float64
-				for _, o := range all {
-					v = append(v, of(o)[k])
-				}
-				return experiment.Mean(v)
+				return err
 			}
 			line := chart.Series{Name: drawn.name, Kind: chart.Line}
 			most := experiment.Estimate{}
 			for k, n := range at {
-				m := column(func(o one) []float64 { return o.SNR }, k)
-				lo, hi := m.Interval()
-				line.X, line.Y, line.Lo, line.Hi = append(line.X, float64(n)), append(line.Y, m.Value), append(line.Lo, lo), append(line.Hi, hi)
+				m := experiment.Over(all, func(o one) float64 { return o.SNR[k] })
+				experiment.Point(&line, float64(n), m)
 				if m.Value > most.Value {
 					most = m
 				}
 			}
 			picture.Series = append(picture.Series, line)
-			p.Claim(drawn.name, "largest mean SNR of all rounds", most, experiment.AtMost, "1")
-			p.Show(drawn.name, "error of VIBoost after 100 rounds (no classifier is below .2)", column(func(o one) []float64 { return o.VI }, 0))
-			p.Show(drawn.name, "error of AdaBoost after 100 rounds", column(func(o one) []float64 { return o.Ada }, 0))
+			p.AtMost(drawn.name, "largest mean SNR of all rounds", most, "1")
+			p.Show(drawn.name, "error of VIBoost after 100 rounds (no classifier is below .2)",
+				experiment.Over(all, func(o one) float64 { return o.VI[0] }))
+			p.Show(drawn.name, "error of AdaBoost after 100 rounds",
+				experiment.Over(all, func(o one) float64 { return o.Ada[0] }))
 		}
 		p.Chart(picture)
-		p.Note("The paper gives a noise grade of about −1.4; its code draws +1 with probability .8, so the truth is +1.39. " +
-			"To say +1 always errs 20 %: no classifier can do better.")
-		return p, nil
+		p.Note("The paper gives a noise grade of about −1.4; its code draws +1 with probability .8, so the truth is " +
+			"+1.39. To say +1 always errs 20 %: no classifier can do better.")
+		return nil
 	},
 }

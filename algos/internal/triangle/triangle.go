@@ -1,0 +1,336 @@
+// Package triangle is the linear algebra of symmetric matrices that blr learns with: half of
+// a matrix, its products and its inverse, with the same bits on every CPU. Functions panic
+// on wrong lengths.
+package triangle
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"hamlet/algos/internal/logistic"
+)
+
+// A Matrix is the upper half of a symmetric n×n matrix, row after row without gaps: row
+// i holds columns i…n−1. An update touches n(n+1)/2 numbers, and the matrix cannot lose
+// its symmetry.
+//
+//	a₀₀ a₀₁ a₀₂ … a₀ₙ₋₁ a₁₁ a₁₂ … aₙ₋₁ₙ₋₁
+//
+// The kernels are loops over contiguous rows, four at a time. They round every product
+// before it is added and sum in an order that depends on n alone, so that their bits are
+// the same on every CPU. MEASURED.md compares them with gonum's.
+type Matrix []float64
+
+// New returns the matrix 0 of n rows.
+func New(n int) Matrix { return make(Matrix, n*(n+1)/2) }
+
+// Row returns columns i…n−1 of row i.
+func (a Matrix) Row(n, i int) []float64 {
+	start := i*n - i*(i-1)/2
+	return a[start : start+n-i]
+}
+
+// At returns element (i, j), i ≤ j.
+func (a Matrix) At(n, i, j int) float64 { return a[i*n-i*(i-1)/2+j-i] }
+
+// MulVec sets dst = A·x for len(x) = n; dst may not alias x.
+func (a Matrix) MulVec(dst, x []float64) {
+	n := len(x)
+	dst = dst[:n]
+	clear(dst)
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		r0 := a[:n-i]
+		r1 := a[n-i:][:n-i-1]
+		r2 := a[2*(n-i)-1:][:n-i-2]
+		r3 := a[3*(n-i)-3:][:n-i-3]
+		a = a[4*(n-i)-6:]
+		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
+		// The 4×4 corner on the diagonal.
+		s0 := float64(r0[0]*x0) + float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3)
+		s1 := float64(r0[1]*x0) + float64(r1[0]*x1) + float64(r1[1]*x2) + float64(r1[2]*x3)
+		s2 := float64(r0[2]*x0) + float64(r1[1]*x1) + float64(r2[0]*x2) + float64(r2[1]*x3)
+		s3 := float64(r0[3]*x0) + float64(r1[2]*x1) + float64(r2[1]*x2) + float64(r3[0]*x3)
+		// The rest of the four rows, and of the four columns below them.
+		xt, dt := x[i+4:], dst[i+4:]
+		r0, r1, r2, r3 = r0[4:], r1[3:], r2[2:], r3[1:]
+		r0, r1, r2, r3, dt = r0[:len(xt)], r1[:len(xt)], r2[:len(xt)], r3[:len(xt)], dt[:len(xt)]
+		for j, xj := range xt {
+			e0, e1, e2, e3 := r0[j], r1[j], r2[j], r3[j]
+			s0 += float64(e0 * xj)
+			s1 += float64(e1 * xj)
+			s2 += float64(e2 * xj)
+			s3 += float64(e3 * xj)
+			dt[j] += (float64(e0*x0) + float64(e1*x1)) + (float64(e2*x2) + float64(e3*x3))
+		}
+		dst[i] += s0
+		dst[i+1] += s1
+		dst[i+2] += s2
+		dst[i+3] += s3
+	}
+	for ; i < n; i++ {
+		row := a[:n-i]
+		a = a[n-i:]
+		s := float64(row[0] * x[i])
+		for j := 1; j < len(row); j++ {
+			s += float64(row[j] * x[i+j])
+			dst[i+j] += float64(row[j] * x[i])
+		}
+		dst[i] += s
+	}
+}
+
+// Quadratic returns xᵀAx in n²/2 products.
+func (a Matrix) Quadratic(x []float64) float64 {
+	n := len(x)
+	diagonal, rest := 0.0, 0.0
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		r0 := a[:n-i]
+		r1 := a[n-i:][:n-i-1]
+		r2 := a[2*(n-i)-1:][:n-i-2]
+		r3 := a[3*(n-i)-3:][:n-i-3]
+		a = a[4*(n-i)-6:]
+		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
+		diagonal += float64(r0[0]*float64(x0*x0)) + float64(r1[0]*float64(x1*x1)) +
+			float64(r2[0]*float64(x2*x2)) + float64(r3[0]*float64(x3*x3))
+		s0 := float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3)
+		s1 := float64(r1[1]*x2) + float64(r1[2]*x3)
+		s2 := float64(r2[1] * x3)
+		s3 := 0.0
+		xt := x[i+4:]
+		r0, r1, r2, r3 = r0[4:], r1[3:], r2[2:], r3[1:]
+		r0, r1, r2, r3 = r0[:len(xt)], r1[:len(xt)], r2[:len(xt)], r3[:len(xt)]
+		for j, xj := range xt {
+			s0 += float64(r0[j] * xj)
+			s1 += float64(r1[j] * xj)
+			s2 += float64(r2[j] * xj)
+			s3 += float64(r3[j] * xj)
+		}
+		rest += (float64(s0*x0) + float64(s1*x1)) + (float64(s2*x2) + float64(s3*x3))
+	}
+	for ; i < n; i++ {
+		row := a[:n-i]
+		a = a[n-i:]
+		diagonal += float64(row[0] * float64(x[i]*x[i]))
+		s := 0.0
+		for j := 1; j < len(row); j++ {
+			s += float64(row[j] * x[i+j])
+		}
+		rest += float64(s * x[i])
+	}
+	return diagonal + float64(2*rest)
+}
+
+// AddOuter adds g·xxᵀ to A; each element gets the product (g·xᵢ)·xⱼ, i ≤ j.
+func (a Matrix) AddOuter(g float64, x []float64) {
+	n := len(x)
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		r0 := a[:n-i]
+		r1 := a[n-i:][:n-i-1]
+		r2 := a[2*(n-i)-1:][:n-i-2]
+		r3 := a[3*(n-i)-3:][:n-i-3]
+		a = a[4*(n-i)-6:]
+		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
+		by := [4]float64{float64(g * x0), float64(g * x1), float64(g * x2), float64(g * x3)}
+		r0[0] += float64(by[0] * x0)
+		r0[1] += float64(by[0] * x1)
+		r0[2] += float64(by[0] * x2)
+		r0[3] += float64(by[0] * x3)
+		r1[0] += float64(by[1] * x1)
+		r1[1] += float64(by[1] * x2)
+		r1[2] += float64(by[1] * x3)
+		r2[0] += float64(by[2] * x2)
+		r2[1] += float64(by[2] * x3)
+		r3[0] += float64(by[3] * x3)
+		outer4(r0[4:], r1[3:], r2[2:], r3[1:], &by, x[i+4:])
+	}
+	for ; i < n; i++ {
+		gi := float64(g * x[i])
+		for j, xj := range x[i:] {
+			a[j] += float64(gi * xj)
+		}
+		a = a[n-i:]
+	}
+}
+
+// axpy4 sets y −= (c0·r0 + c1·r1) + (c2·r2 + c3·r3).
+func axpy4(y []float64, c0, c1, c2, c3 float64, r0, r1, r2, r3 []float64) {
+	r0, r1, r2, r3 = r0[:len(y)], r1[:len(y)], r2[:len(y)], r3[:len(y)]
+	for j := range y {
+		y[j] -= (float64(c0*r0[j]) + float64(c1*r1[j])) + (float64(c2*r2[j]) + float64(c3*r3[j]))
+	}
+}
+
+// Axpy sets y −= c·r.
+func Axpy(y []float64, c float64, r []float64) {
+	r = r[:len(y)]
+	for j := range y {
+		y[j] -= float64(c * r[j])
+	}
+}
+
+// Dot sums in four chains that meet at the end.
+func Dot(x, y []float64) float64 {
+	y = y[:len(x)]
+	var s0, s1, s2, s3 float64
+	j := 0
+	for ; j+4 <= len(x); j += 4 {
+		s0 += float64(x[j] * y[j])
+		s1 += float64(x[j+1] * y[j+1])
+		s2 += float64(x[j+2] * y[j+2])
+		s3 += float64(x[j+3] * y[j+3])
+	}
+	for ; j < len(x); j++ {
+		s0 += float64(x[j] * y[j])
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// InOrder is xᵀy summed from the first entry to the last.
+func InOrder(x, y []float64) float64 {
+	y = y[:len(x)]
+	s := 0.0
+	for j := range x {
+		s += float64(x[j] * y[j])
+	}
+	return s
+}
+
+// Cholesky overwrites r, a copy of the positive definite A, with the upper factor R of
+// A = RᵀR, in n³/6 products. It raises a pivot rᵢᵢ² that rounding has taken below
+// floor[i] > 0 to floor[i], and returns how many it raised.
+func (r Matrix) Cholesky(floor []float64) (raised int) {
+	n := len(floor)
+	for i := range n {
+		ri := r.Row(n, i)
+		k := 0
+		for ; k+4 <= i; k += 4 {
+			r0, r1, r2, r3 := r.Row(n, k)[i-k:], r.Row(n, k+1)[i-k-1:], r.Row(n, k+2)[i-k-2:], r.Row(n, k+3)[i-k-3:]
+			axpy4(ri, r0[0], r1[0], r2[0], r3[0], r0, r1, r2, r3)
+		}
+		for ; k < i; k++ {
+			rk := r.Row(n, k)[i-k:]
+			Axpy(ri, rk[0], rk)
+		}
+		if !(ri[0] >= floor[i]) {
+			ri[0] = floor[i]
+			raised++
+		}
+		d := math.Sqrt(ri[0])
+		ri[0] = d
+		for j := range ri[1:] {
+			ri[1+j] /= d
+		}
+	}
+	return raised
+}
+
+// invertFactor overwrites an upper triangular R with R⁻¹, from the last row up:
+// row i of R⁻¹ is (eᵢ − Σ_{k>i} rᵢₖ·row k of R⁻¹)/rᵢᵢ. tmp has length n.
+func (r Matrix) invertFactor(tmp []float64) {
+	n := len(tmp)
+	for i := n - 1; i >= 0; i-- {
+		ri, t := r.Row(n, i), tmp[:n-i]
+		clear(t)
+		t[0] = 1
+		for k := i + 1; k < n; k++ {
+			Axpy(t[k-i:], ri[k-i], r.Row(n, k))
+		}
+		d := ri[0]
+		for j := range t {
+			ri[j] = t[j] / d
+		}
+	}
+}
+
+// squareOf sets A = T·Tᵀ for an upper triangular T of n rows.
+func (a Matrix) squareOf(t Matrix, n int) {
+	for i := range n {
+		ai, ti := a.Row(n, i), t.Row(n, i)
+		for j := range ai {
+			ai[j] = Dot(t.Row(n, i+j), ti[j:])
+		}
+	}
+}
+
+// Invert sets cov = V, mean = Vη and returns ln|V| for the precision Λ = V⁻¹: Λ = RᵀR,
+// T = R⁻¹, V = TTᵀ, w = T(Tᵀη), ln|V| = −2 Σ ln rᵢᵢ. About n³/2 products.
+//
+// Each squared pivot of R is the precision of one weight given those after it, at least
+// floor. A pivot that rounding has taken below floor is raised to it, which happens if the
+// inputs' scales differ much. factor and tmp are scratch.
+func Invert(precision Matrix, eta, floor []float64, factor, cov Matrix, mean, tmp []float64) (logDet float64, raised int) {
+	n := len(eta)
+	copy(factor, precision)
+	raised = factor.Cholesky(floor)
+	for i := range n {
+		logDet -= float64(2 * logistic.Log(factor.Row(n, i)[0]))
+	}
+	factor.invertFactor(tmp)
+	cov.squareOf(factor, n)
+
+	clear(tmp) // Tᵀη
+	for i := range n {
+		for j, t := range factor.Row(n, i) {
+			tmp[i+j] += float64(t * eta[i])
+		}
+	}
+	for i := range n {
+		mean[i] = Dot(factor.Row(n, i), tmp[i:])
+	}
+	return logDet, raised
+}
+
+// CopyTo writes A to dst, which is n×n or empty.
+func (a Matrix) CopyTo(dst *mat.SymDense, n int) {
+	if dst.IsEmpty() {
+		dst.ReuseAsSym(n)
+	}
+	if dst.SymmetricDim() != n {
+		panic(fmt.Sprintf("triangle: a %d×%d matrix for %d inputs", dst.SymmetricDim(), dst.SymmetricDim(), n))
+	}
+	for i := range n {
+		for j, v := range a.Row(n, i) {
+			dst.SetSym(i, i+j, v)
+		}
+	}
+}
+
+// Minors reports whether |aᵢⱼ| ≤ √(aᵢᵢ·aⱼⱼ), up to the factor slack, for all i and j of a
+// matrix with a positive diagonal. If not, it returns the first i and j that fail.
+func (a Matrix) Minors(n int, slack float64) (i, j int, ok bool) {
+	roots := make([]float64, n)
+	for i := range roots {
+		roots[i] = math.Sqrt(a.At(n, i, i))
+	}
+	for i := range n {
+		most := slack * roots[i]
+		for k, v := range a.Row(n, i) {
+			if !(math.Abs(v) <= most*roots[i+k]) {
+				return i, i + k, false
+			}
+		}
+	}
+	return 0, 0, true
+}
+
+// MulAbs sets dst = |A|·x.
+func (a Matrix) MulAbs(dst, x []float64) {
+	n := len(x)
+	clear(dst)
+	for i := range n {
+		s := 0.0
+		for k, v := range a.Row(n, i) {
+			v = math.Abs(v)
+			s += float64(v * x[i+k])
+			if k > 0 {
+				dst[i+k] += float64(v * x[i])
+			}
+		}
+		dst[i] += s
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package vblr
+
+const raced = false

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"hamlet/cmd/internal/process/credentials"
+	"hamlet/cmd/internal/show/progress"
+)
+
+// A consoleLink shows the link that logs in to the console. Who reads it is in: it goes to a
+// terminal, or else into a file of the user, since others may read the journal of a service.
+type consoleLink struct {
+	w    io.Writer
+	path string // of the file; empty: w is a terminal
+}
+
+// newConsoleLink returns where links are shown. dir is the data directory; without one a file is
+// in the user's runtime folder.
+func newConsoleLink(w io.Writer, dir string) (*consoleLink, error) {
+	if progress.IsTerminal(w) {
+		return &consoleLink{w: w}, nil
+	}
+	name := "console-link"
+	if dir == "" {
+		folder, err := credentials.Folder()
+		if err != nil {
+			return nil, err
+		}
+		dir, name = folder, fmt.Sprintf("%d-%s", os.Getpid(), name)
+	}
+	return &consoleLink{w: w, path: filepath.Join(dir, name)}, nil
+}
+
+// show shows the link at url+path.
+func (l *consoleLink) show(url, path string) error {
+	const once = "once, within 15 minutes"
+	if l.path == "" {
+		fmt.Fprintf(l.w, "  console %s%s\n          that link logs you in, %s\n", url, path, once)
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(l.path), "."+filepath.Base(l.path)+"-") // mode 0600
+	if err == nil {
+		_, err = fmt.Fprintln(f, url+path)
+		if err = errors.Join(err, f.Close()); err == nil {
+			err = os.Rename(f.Name(), l.path)
+		}
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the link to the console: %w", err)
+	}
+	fmt.Fprintf(l.w, "  console %s\n          the link in %s logs you in, %s\n", url, l.path, once)
+	return nil
+}
+
+// remove removes the file.
+func (l *consoleLink) remove() {
+	if l.path != "" {
+		_ = os.Remove(l.path)
+	}
+}

@@ -1,0 +1,240 @@
+// Package doors opens the doors that flags ask for. `hamlet gateway` and `hamlet up` have
+// the same flags.
+//
+//	opened, err := flags.Open(gateway.Config{Asker: client, Registerer: registry, Log: log}, nil)
+//	defer opened.Close()
+//	err = opened.Run(ctx)
+package doors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/cmd/internal/door/gateway"
+	"hamlet/cmd/internal/door/milter"
+	"hamlet/cmd/internal/door/selflabel"
+	"hamlet/cmd/internal/door/spamd"
+	"hamlet/cmd/internal/process/cli"
+)
+
+// Flags say which doors there are, and what goes through them.
+type Flags struct {
+	Tenants    string        `help:"YAML that maps recipients, users and tokens to tenants; read again when it changes." type:"existingfile" placeholder:"FILE" group:"Doors" rare:"up"`
+	Deadline   time.Duration `help:"After so long without a verdict a message passes unmarked." default:"2s" placeholder:"D" group:"Doors" rare:"up"`
+	Memory     int64         `help:"MiB for the messages under way." default:"256" placeholder:"MIB" group:"Doors" rare:"up"`
+	Remote     bool          `help:"Doors may listen on addresses that other machines reach." group:"Doors" rare:"up"`
+	SocketMode string        `help:"Who may open a door's socket, octal." default:"0660" placeholder:"MODE" group:"Doors" rare:"up"`
+	AllowLearn bool          `help:"Clients may say what is spam and ham, which the model learns." group:"Doors" rare:"up"`
+	TagSubject string        `help:"Put this before the subject of spam." placeholder:"TAG" group:"Doors" rare:"up"`
+	SpamFields bool          `help:"Add X-Spam-Flag and X-Spam-Status too." group:"Doors" rare:"up"`
+	FieldWords int           `help:"Add X-Hamlet-Words, the N words that counted most." default:"0" placeholder:"N" group:"Doors" rare:"up"`
+
+	Milter       []string `help:"Speak the milter protocol of Postfix and Sendmail at host:port or unix:PATH." placeholder:"ADDR" group:"Doors" rare:"up"`
+	RejectAt     float64  `help:"Milter: refuse spam of this probability and more; 0 means never." default:"0" placeholder:"P" group:"Doors" rare:"up"`
+	QuarantineAt float64  `help:"Milter: hold spam of this probability and more; 0 means never." default:"0" placeholder:"P" group:"Doors" rare:"up"`
+
+	Spamd []string `help:"Speak the protocol of SpamAssassin's spamd at host:port or unix:PATH, for spamc and Exim." placeholder:"ADDR" group:"Doors" rare:"up"`
+
+	RspamdFlags
+	SelfLabelFlags
+}
+
+// A door is one protocol: its flag's value and what serves it. Another door is one more
+// entry of [Flags.doors].
+type door struct {
+	flag    string
+	addrs   []string
+	name    string // as the metrics and the scoring service see it
+	handler func(*gateway.Door) (handler, error)
+}
+
+// A handler serves one connection.
+type handler func(ctx context.Context, conn net.Conn)
+
+// doors are all doors, also those without an address.
+func (f *Flags) doors() []door {
+	return slices.Concat([]door{
+		{"--milter", f.Milter, "milter", func(d *gateway.Door) (handler, error) {
+			server, err := milter.New(d, f.milter())
+			if err != nil {
+				return nil, err
+			}
+			return server.Handle, nil
+		}},
+		{"--spamd", f.Spamd, "spamd", func(d *gateway.Door) (handler, error) {
+			s, err := spamd.New(d, spamd.Config{})
+			if err != nil {
+				return nil, err
+			}
+			return s.Handle, nil
+		}},
+	}, f.RspamdFlags.doors())
+}
+
+func (f *Flags) milter() milter.Config {
+	return milter.Config{RejectAt: f.RejectAt, QuarantineAt: f.QuarantineAt}
+}
+
+// Any reports whether a door is asked for.
+func (f *Flags) Any() bool {
+	for _, d := range f.doors() {
+		if len(d.addrs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Check reports every mistake in the flags.
+func (f *Flags) Check() error {
+	var errs []error
+	for _, d := range f.doors() {
+		for _, addr := range d.addrs {
+			errs = append(errs, gateway.CheckAddr(d.flag, addr, f.Remote))
+		}
+	}
+	if !f.Any() && (f.TagSubject != "" || f.SpamFields || f.FieldWords != 0) {
+		errs = append(errs, cli.Usagef("--tag-subject, --spam-fields and --field-words mark what passes a door, and none is open"))
+	}
+	if f.Deadline <= 0 {
+		errs = append(errs, cli.Usagef("--deadline: %v is not above zero", f.Deadline))
+	}
+	errs = append(errs, f.RspamdFlags.check(), f.SelfLabelFlags.check(f.Any()), cli.Range("--memory", f.Memory, 1, 1<<20), f.marks().Check(), f.milter().Check())
+	if _, err := f.mode(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Flags) marks() gateway.Marks {
+	return gateway.Marks{SpamFields: f.SpamFields, Tag: f.TagSubject, Words: f.FieldWords}
+}
+
+func (f *Flags) mode() (os.FileMode, error) {
+	mode, err := strconv.ParseUint(f.SocketMode, 8, 32)
+	if err != nil || mode > 0o777 {
+		return 0, cli.Usagef("--socket-mode: %q is not an octal mode such as 0660", f.SocketMode)
+	}
+	return os.FileMode(mode), nil
+}
+
+// Doors are open doors. They take connections during Run.
+type Doors struct {
+	gateway *gateway.Gateway
+	tenants *gateway.Tenants
+	self    *selflabel.Service // nil: answers are not learnt
+	open    []openDoor
+}
+
+type openDoor struct {
+	door     *gateway.Door
+	listener net.Listener
+	handle   handler
+}
+
+// Open takes the addresses of the doors. The flags decide Tenants, Marks, Deadline and
+// Memory of cfg. Run also runs self, which may be nil, and is told the answers.
+func (f *Flags) Open(cfg gateway.Config, self *selflabel.Service) (_ *Doors, err error) {
+	mode, err := f.mode()
+	if err != nil {
+		return nil, err
+	}
+	if f.Tenants != "" {
+		if cfg.Tenants, err = gateway.OpenTenants(f.Tenants, cfg.Log); err != nil {
+			return nil, err
+		}
+	}
+	cfg.Marks, cfg.Deadline, cfg.Memory = f.marks(), f.Deadline, f.Memory<<20
+	if self != nil {
+		cfg.Answered = self.Answered
+	}
+	g, err := gateway.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	all := &Doors{gateway: g, tenants: cfg.Tenants, self: self}
+	defer func() {
+		if err != nil {
+			all.Close()
+		}
+	}()
+	for _, d := range f.doors() {
+		if len(d.addrs) == 0 {
+			continue
+		}
+		at := g.Door(d.name)
+		handle, err := d.handler(at)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.flag, err)
+		}
+		for _, addr := range d.addrs {
+			l, err := gateway.Listen(addr, mode)
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", d.flag, addr, err)
+			}
+			all.open = append(all.open, openDoor{door: at, listener: l, handle: handle})
+		}
+	}
+	return all, nil
+}
+
+// Gateway returns what the doors ask.
+func (d *Doors) Gateway() *gateway.Gateway { return d.gateway }
+
+// Addrs returns the addresses of the open doors, by name.
+func (d *Doors) Addrs() map[string][]string {
+	addrs := map[string][]string{}
+	for _, o := range d.open {
+		addrs[o.door.Name()] = append(addrs[o.door.Name()], address(o.listener))
+	}
+	return addrs
+}
+
+func address(l net.Listener) string {
+	if l.Addr().Network() == "unix" {
+		return "unix:" + l.Addr().String()
+	}
+	return l.Addr().String()
+}
+
+// Ready returns nil if the scoring service answers; messages pass unmarked otherwise.
+func (d *Doors) Ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	_, err := d.gateway.Info(ctx)
+	return err
+}
+
+const readyTimeout = 5 * time.Second
+
+// Run serves until ctx ends or a door fails.
+func (d *Doors) Run(ctx context.Context) error {
+	if d.self != nil { // it ends behind the last answer
+		stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
+		ended := make(chan struct{})
+		go func() { defer close(ended); d.self.Run(stopped) }()
+		defer func() { stop(); <-ended }()
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.tenants.Watch(ctx) })
+	g.Go(func() error { return d.gateway.Tokens().Watch(ctx) })
+	for _, o := range d.open {
+		g.Go(func() error { return o.door.Serve(ctx, o.listener, o.handle) })
+	}
+	return g.Wait()
+}
+
+// Close closes doors that never ran. It may follow Run.
+func (d *Doors) Close() {
+	for _, o := range d.open {
+		_ = o.listener.Close()
+	}
+}

@@ -1,0 +1,375 @@
+// Package gateway stands between mail servers and the scoring service. Its doors, in the
+// packages below it, speak the protocols that mail servers already speak; each asks the
+// scoring service through one [Gateway] and shows the same fields.
+//
+//	g, err := gateway.New(gateway.Config{Asker: client, Registerer: registry, Log: log})
+//	door := g.Door("spamd")
+//	l, err := gateway.Listen("unix:/run/hamlet/spamd.sock", 0o660)
+//	err = door.Serve(ctx, l, handle)     // handle is called for each connection
+//
+//	body := door.NewBody()               // in handle: the message, within the budget
+//	defer body.Release()
+//	_, err = body.ReadFrom(conn)
+//	verdict, err := door.Score(ctx, tenant, body.Bytes(), false)
+//
+// # Rules
+//
+//   - A mail server is never stopped. A message without an answer in time, without memory
+//     or beyond the limit passes unmarked. It is counted, and the log says so once a minute.
+//   - The bytes of all messages share one budget (see [Body]).
+//   - A door listens on this machine, unless it is told otherwise.
+//   - Clients choose neither their tenant's name nor the source of a label: the operator's
+//     file maps what they say to tenants, and the door's name is the source.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"hamlet/cmd/internal/process/tokens"
+	"hamlet/stream"
+	"hamlet/stream/mail"
+	"hamlet/stream/openfiles"
+	"hamlet/stream/questions"
+)
+
+// Errors of [Door.Score] and of a [Body]. Each means that the message passes unmarked.
+// The gateway has counted it.
+var (
+	// ErrNoAnswer: the scoring service did not answer in time, or not with a verdict.
+	ErrNoAnswer = errors.New("no answer from the scoring service")
+
+	// ErrTooLarge: the message has more than mail.MaxSize bytes.
+	ErrTooLarge = mail.ErrTooLarge
+
+	// ErrMemory: the messages under way take all the memory that they may.
+	ErrMemory = errors.New("the messages under way take all the memory that they may")
+)
+
+// A Config describes a gateway. Zero fields mean the defaults given.
+type Config struct {
+	Asker    questions.Asker // of the scoring service
+	Teacher  Teacher         // takes labels; nil: doors do not teach
+	Tenants  *Tenants        // nil: all mail is of the tenant "default"
+	Tokens   *tokens.File    // bearer tokens of the HTTP door, with their rights; nil: none
+	Marks    Marks           // what doors add to a message
+	Deadline time.Duration   // from a message's last byte to its verdict; default 2 s
+	Memory   int64           // bytes of the messages under way beyond FreeBytes each; default 256 MiB
+	MaxConns int             // connections of one address; more wait; default 4096, or a share of the limit of open files
+
+	// Answered is told each verdict about a message of a mail server, before the server is.
+	// It does not wait, and keeps neither message, which is reduced, nor verdict. nil: nobody is told.
+	Answered func(tenant string, message []byte, verdict *stream.Verdict)
+
+	Registerer prometheus.Registerer // nil: no metrics are shown
+	Log        *slog.Logger          // nil: silent
+}
+
+// A Gateway asks the scoring service on behalf of its doors. It may be used concurrently.
+type Gateway struct {
+	cfg     Config
+	budget  *budget
+	large   *semaphore.Weighted // admits maxReducing messages beyond largeMessage to mail.Reduce
+	outage  outage
+	metrics *metrics
+
+	mu   sync.Mutex
+	told map[string]*notice // by door and kind of trouble; mu guards it
+}
+
+// New returns a gateway. The error reports everything that is wrong with cfg.
+func New(cfg Config) (*Gateway, error) {
+	cfg.Deadline = cmp.Or(cfg.Deadline, DefaultDeadline)
+	cfg.Memory = cmp.Or(cfg.Memory, DefaultMemory)
+	cfg.MaxConns = cmp.Or(cfg.MaxConns, openfiles.Connections(defaultMaxConns))
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	var errs []error
+	if cfg.Asker == nil {
+		errs = append(errs, errors.New("nobody to ask for scores"))
+	}
+	if cfg.Deadline < 0 || cfg.Memory < 0 || cfg.MaxConns < 0 {
+		errs = append(errs, fmt.Errorf("a bound is negative: deadline %v, memory %d, connections %d", cfg.Deadline, cfg.Memory, cfg.MaxConns))
+	}
+	errs = append(errs, cfg.Marks.Check())
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	g := &Gateway{cfg: cfg, metrics: newMetrics(), told: map[string]*notice{}}
+	g.budget, g.large = newBudget(cfg.Memory), semaphore.NewWeighted(maxReducing)
+	if cfg.Registerer != nil {
+		if err := g.metrics.register(cfg.Registerer, g); err != nil {
+			return nil, fmt.Errorf("gateway: metrics: %w", err)
+		}
+	}
+	return g, nil
+}
+
+const (
+	DefaultDeadline = 2 * time.Second
+	DefaultMemory   = 256 << 20
+	defaultMaxConns = 4096
+)
+
+// A Door is one protocol's way into the gateway.
+type Door struct {
+	*Gateway
+	name string
+}
+
+var doorName = regexp.MustCompile(`^[a-z0-9-]{1,16}$`)
+
+// Door returns the door of that name, which the scoring service and the metrics see.
+func (g *Gateway) Door(name string) *Door {
+	if !doorName.MatchString(name) {
+		panic(fmt.Sprintf("gateway: door %q", name))
+	}
+	g.metrics.open(name)
+	return &Door{Gateway: g, name: name}
+}
+
+// Name returns the door's name.
+func (d *Door) Name() string { return d.name }
+
+// Marks returns what doors add to a message.
+func (g *Gateway) Marks() Marks { return g.cfg.Marks }
+
+// Tenants returns the operator's map of tenants.
+func (g *Gateway) Tenants() *Tenants { return g.cfg.Tenants }
+
+// Tokens returns the operator's file of tokens; nil: there is none.
+func (g *Gateway) Tokens() *tokens.File { return g.cfg.Tokens }
+
+// HasTokens reports whether programs may need a token at the HTTP door, beside the
+// operator's.
+func (g *Gateway) HasTokens() bool { return g.cfg.Tokens != nil || g.cfg.Tenants.HasTokens() }
+
+// Deadline returns how long a message may wait for its verdict.
+func (g *Gateway) Deadline() time.Duration { return g.cfg.Deadline }
+
+// Log returns the gateway's logger.
+func (g *Gateway) Log() *slog.Logger { return g.cfg.Log }
+
+// To reduce a message takes up to five times its size for half a second. So large ones
+// wait for each other, within the deadline: beside the budget they take at most
+// maxReducing times 125 MiB.
+const (
+	largeMessage = 1 << 20
+	maxReducing  = 2
+)
+
+// Score asks for the verdict of a whole message, which it reduces first. With explain, or
+// where the marks show words, the verdict has reasons and words. Fields that could be taken
+// for ours are no part of the message: a sender wrote them. A message of several recipients
+// is asked for by [Door.ScoreAll]. Errors are [ErrNoAnswer], [ErrTooLarge], [ErrMemory] and
+// mail.ErrEmpty, wrapped, and that of a caller's ctx, which nothing counts.
+func (d *Door) Score(ctx context.Context, tenant string, message []byte, explain bool) (stream.Verdict, error) {
+	verdicts, err := d.ScoreAll(ctx, []string{tenant}, message, explain)
+	if err != nil {
+		return stream.Verdict{}, err
+	}
+	return verdicts[0], nil
+}
+
+// ScoreAll asks for the verdicts of a message for several tenants, all by one deadline,
+// and returns them in order. Without one of the answers it returns none. The message begins
+// a trace, unless ctx carries one.
+func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
+	start := time.Now()
+	ctx, trace := traced(ctx)
+	verdicts, err := d.scoreAll(ctx, start, tenants, message, explain)
+	outcome := "answered"
+	if err != nil {
+		outcome = err.Error()
+	}
+	d.cfg.Log.Debug("gateway: message", "trace", trace.ID(), "door", d.name, "outcome", outcome, "took", time.Since(start))
+	return verdicts, err
+}
+
+func (d *Door) scoreAll(ctx context.Context, start time.Time, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
+	trace := stream.ContextTrace(ctx)
+	if len(message) > mail.MaxSize {
+		return nil, d.passed(trace, passedTooLarge, ErrTooLarge)
+	}
+	deadline, cancel := context.WithDeadline(ctx, start.Add(d.cfg.Deadline))
+	defer cancel()
+	reduced, err := d.reduceForeign(deadline, message)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, ErrMemory):
+		return nil, d.passed(trace, passedMemory, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, d.passed(trace, passedMemory, fmt.Errorf("%w: other large messages come first", ErrMemory))
+	default:
+		return nil, d.passed(trace, passedRefused, err)
+	}
+	verdicts, err := d.ask(ctx, start, tenants, reduced, questions.Mail, explain || d.cfg.Marks.Words > 0)
+	if d.cfg.Answered != nil {
+		for i := range verdicts {
+			d.cfg.Answered(cmp.Or(tenants[i], stream.DefaultName), reduced, &verdicts[i])
+		}
+	}
+	return verdicts, err
+}
+
+// traced returns a context that carries a trace, a new one unless ctx has one.
+func traced(ctx context.Context) (context.Context, stream.Trace) {
+	if trace := stream.ContextTrace(ctx); trace != "" {
+		return ctx, trace
+	}
+	trace := stream.NewTrace()
+	return stream.WithTrace(ctx, trace), trace
+}
+
+// reduceForeign reduces a message from outside: fields that look like ours were written by
+// the sender, and are left out.
+func (d *Door) reduceForeign(ctx context.Context, message []byte) ([]byte, error) {
+	if !d.cfg.Marks.forged(message) {
+		return d.Reduce(ctx, message)
+	}
+	room := max(0, int64(len(message))-FreeBytes)
+	if !d.Acquire(room) {
+		return nil, ErrMemory
+	}
+	defer d.Return(room)
+	clean := d.cfg.Marks.Rewrite(message, nil)
+	return d.Reduce(ctx, append(clean.Header, clean.Body...))
+}
+
+// Reduce is mail.Reduce, for maxReducing large messages at a time.
+func (d *Door) Reduce(ctx context.Context, message []byte) ([]byte, error) {
+	if len(message) > largeMessage {
+		if err := d.large.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		defer d.large.Release(1)
+	}
+	return mail.Reduce(message)
+}
+
+// Ask asks for the verdicts of one body, a mail that is reduced, a text or an event, for
+// each tenant. It counts the message.
+func (d *Door) Ask(ctx context.Context, tenants []string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
+	return d.ask(ctx, time.Now(), tenants, body, contentType, explain)
+}
+
+// ask is Ask of a message whose last byte came at start.
+func (d *Door) ask(ctx context.Context, start time.Time, tenants []string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
+	var all []stream.Verdict
+	left := max(d.cfg.Deadline-time.Since(start), d.cfg.Deadline/impatience)
+	err := d.outage.try(ctx, left, func(ctx context.Context) error {
+		all = make([]stream.Verdict, 0, len(tenants))
+		for _, tenant := range tenants {
+			verdicts, err := d.cfg.Asker.Ask(ctx, questions.Question{
+				Body: body, ContentType: contentType, Explain: explain, Tenant: cmp.Or(tenant, stream.DefaultName), Door: d.name,
+			})
+			if err == nil {
+				err = checkAnswer(verdicts, contentType)
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, verdicts...)
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err() // the client went away: nobody is owed an answer
+	case refused(err):
+		return nil, d.passed(stream.ContextTrace(ctx), passedRefused, fmt.Errorf("%w: %w", ErrNoAnswer, err))
+	default:
+		return nil, d.passed(stream.ContextTrace(ctx), passedNoAnswer, fmt.Errorf("%w: %w", ErrNoAnswer, err))
+	}
+	d.metrics.took.WithLabelValues(d.name).Observe(time.Since(start).Seconds())
+	for i := range all {
+		d.metrics.answered(d.name, all[i].Decision)
+	}
+	return all, nil
+}
+
+// Info asks which model is served.
+func (g *Gateway) Info(ctx context.Context) (info stream.Info, err error) {
+	err = g.outage.try(ctx, g.cfg.Deadline, func(ctx context.Context) (err error) {
+		info, err = g.cfg.Asker.Info(ctx)
+		return err
+	})
+	return info, err
+}
+
+// refused reports whether the service answered that this one message is wrong.
+func refused(err error) bool {
+	var e *questions.Refusal
+	return errors.As(err, &e) && (e.Code == questions.BadRequest || e.Code == questions.TooLarge)
+}
+
+// Why a message passed unmarked, as the metrics show it.
+const (
+	passedNoAnswer = "no-answer"
+	passedRefused  = "refused" // by the service, or by mail.Reduce: it is empty
+	passedTooLarge = "too-large"
+	passedMemory   = "memory"
+	passedBroken   = "broken" // the door could not do what it must
+)
+
+// passed counts a message that passes unmarked and returns err. The log says so once a
+// minute for each reason. The trace is empty for a message about which nobody asks.
+func (d *Door) passed(trace stream.Trace, reason string, err error) error {
+	d.metrics.passed.WithLabelValues(d.name, reason).Inc()
+	d.notice("messages pass unmarked", reason, append(trace.LogAttrs(), "reason", reason, "door", d.name, "error", err)...)
+	return err
+}
+
+// PassedBroken counts a message that passes unmarked because of err, which is the door's:
+// [ErrMemory] where the door itself found no room for it, or another.
+func (d *Door) PassedBroken(err error) {
+	if errors.Is(err, ErrMemory) {
+		_ = d.passed("", passedMemory, err)
+		return
+	}
+	_ = d.passed("", passedBroken, err)
+}
+
+// Garbage counts a request that the door's protocol does not have.
+func (d *Door) Garbage(err error) {
+	d.metrics.garbage.WithLabelValues(d.name).Inc()
+	d.cfg.Log.Debug("not the protocol of this door", "door", d.name, "error", err)
+}
+
+// A notice is a line of the log that repeats at most once a minute.
+type notice struct {
+	last time.Time
+	more int // since last
+}
+
+func (d *Door) notice(text, reason string, attrs ...any) {
+	const every = time.Minute
+	g, kind := d.Gateway, d.name+" "+reason
+	g.mu.Lock()
+	n := g.told[kind]
+	if n == nil {
+		n = &notice{}
+		g.told[kind] = n
+	}
+	n.more++
+	count, now := n.more, time.Now()
+	silent := now.Sub(n.last) < every
+	if !silent {
+		n.last, n.more = now, 0
+	}
+	g.mu.Unlock()
+	if !silent {
+		g.cfg.Log.Warn(text, append([]any{"count", count}, attrs...)...)
+	}
+}

@@ -1,0 +1,224 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"hamlet/cmd/internal/process/secretfile"
+	"hamlet/stream"
+)
+
+// Tenants map what a client says of a message to the tenant whose mail it is. The
+// operator writes them as YAML:
+//
+//	default: isp                 # whoever is not named below; without it: default
+//	recipients:
+//	  alice@example.org: alice
+//	  "@example.org": example    # every other recipient of the domain
+//	users:                       # spamd's and rspamd's User
+//	  alice: alice
+//	tokens:                      # bearer tokens of HTTP
+//	  SECRET: example
+//
+// With tokens the file is secret: see package secretfile. A nil *Tenants maps all to "default". Tenants may be used concurrently.
+type Tenants struct {
+	path    string
+	log     *slog.Logger
+	read    fileStamp // of the file before it was read; Watch writes it later
+	current atomic.Pointer[tenantTable]
+}
+
+type tenantTable struct {
+	Default    string            `yaml:"default"`
+	Recipients map[string]string `yaml:"recipients"`
+	Users      map[string]string `yaml:"users"`
+	Tokens     map[string]string `yaml:"tokens"`
+
+	tokens map[[sha256.Size]byte]string // Tokens by hash, so that no comparison's time tells
+}
+
+// OpenTenants reads the file.
+func OpenTenants(path string, log *slog.Logger) (*Tenants, error) {
+	t := &Tenants{path: path, log: log, read: stamp(path)}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("tenants: %w", err)
+	}
+	table, err := parseTenants(data)
+	if err != nil {
+		return nil, fmt.Errorf("tenants of %s: %w", path, err)
+	}
+	if len(table.tokens) > 0 { // without them it may be anybody's, such as a ConfigMap of Kubernetes
+		if err := secretfile.Check(path); err != nil {
+			return nil, fmt.Errorf("tenants: %w", err)
+		}
+	}
+	t.current.Store(table)
+	return t, nil
+}
+
+func parseTenants(data []byte) (*tenantTable, error) {
+	var t tenantTable
+	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&t); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, m := range []map[string]string{{"default": cmp.Or(t.Default, stream.DefaultName)}, t.Recipients, t.Users, t.Tokens} {
+		for _, tenant := range m {
+			if err := checkTenant(tenant); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	recipients := make(map[string]string, len(t.Recipients))
+	for written, tenant := range t.Recipients {
+		address := canonical(written)
+		if !strings.Contains(address, "@") {
+			errs = append(errs, fmt.Errorf("recipients: %q is neither an address nor @domain", written))
+		}
+		if other, ok := recipients[address]; ok && other != tenant {
+			errs = append(errs, fmt.Errorf("recipients: %q has two tenants", address))
+		}
+		recipients[address] = tenant
+	}
+	t.Recipients = recipients
+	t.tokens = make(map[[sha256.Size]byte]string, len(t.Tokens))
+	for token, tenant := range t.Tokens {
+		if token == "" {
+			errs = append(errs, errors.New("tokens: one is empty"))
+		}
+		t.tokens[sha256.Sum256([]byte(token))] = tenant
+	}
+	t.Tokens = nil
+	return &t, errors.Join(errs...)
+}
+
+// checkTenant reports what an event, or a header of NATS, cannot carry as a tenant's name.
+func checkTenant(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a tenant's name is empty")
+	case strings.TrimSpace(name) != name:
+		return fmt.Errorf("the tenant %q has a blank at an end", name)
+	}
+	return stream.ValidateTenant(name)
+}
+
+// table returns the current one; nil where there is none.
+func (t *Tenants) table() *tenantTable {
+	if t == nil {
+		return &tenantTable{}
+	}
+	return t.current.Load()
+}
+
+// Default returns the tenant of what is not named.
+func (t *Tenants) Default() string { return cmp.Or(t.table().Default, stream.DefaultName) }
+
+// OfRecipient returns the tenant of a recipient's address, in any of the spellings that
+// mail servers take for the same mailbox. It looks for the address itself; for
+// user@domain, if the address is user+extension@domain; and for @domain.
+func (t *Tenants) OfRecipient(address string) string {
+	table := t.table()
+	if table.Recipients == nil {
+		return t.Default()
+	}
+	address = canonical(address)
+	if tenant, ok := table.Recipients[address]; ok {
+		return tenant
+	}
+	at := strings.LastIndexByte(address, '@')
+	if at < 0 {
+		return t.Default()
+	}
+	user, domain := address[:at], address[at:]
+	if plus := strings.IndexByte(user, '+'); plus > 0 {
+		if tenant, ok := table.Recipients[user[:plus]+domain]; ok {
+			return tenant
+		}
+	}
+	if tenant, ok := table.Recipients[domain]; ok {
+		return tenant
+	}
+	return t.Default()
+}
+
+// OfUser returns the tenant of a user's name. A name that is an address is looked for
+// among the recipients too.
+func (t *Tenants) OfUser(name string) string {
+	if tenant, ok := t.table().Users[name]; ok {
+		return tenant
+	}
+	if strings.Contains(name, "@") {
+		return t.OfRecipient(name)
+	}
+	return t.Default()
+}
+
+// OfToken returns the tenant of a bearer token, and whether the operator knows the token.
+func (t *Tenants) OfToken(token string) (string, bool) {
+	tenant, ok := t.table().tokens[sha256.Sum256([]byte(token))]
+	return tenant, ok
+}
+
+// HasTokens reports whether there are tokens.
+func (t *Tenants) HasTokens() bool { return len(t.table().tokens) > 0 }
+
+// Watch reads the file again when it changes, until ctx ends. A file with a mistake
+// changes nothing; the log says so once.
+func (t *Tenants) Watch(ctx context.Context) error {
+	if t == nil {
+		<-ctx.Done()
+		return nil
+	}
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		now := stamp(t.path)
+		if now == t.read {
+			continue
+		}
+		t.read = now
+		fresh, err := OpenTenants(t.path, t.log)
+		if err != nil {
+			t.log.Error("the tenants stay as they were", "error", err)
+			continue
+		}
+		t.current.Store(fresh.current.Load())
+		t.log.Info("tenants read again", "file", t.path)
+	}
+}
+
+// watchInterval is how often a file is looked at.
+const watchInterval = 2 * time.Second
+
+// A fileStamp changes when a file does.
+type fileStamp struct {
+	modified time.Time
+	size     int64
+}
+
+func stamp(path string) fileStamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileStamp{}
+	}
+	return fileStamp{info.ModTime(), info.Size()}
+}

@@ -1,0 +1,200 @@
+package backup
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/cmd/internal/service/machine"
+	"hamlet/stream/servertest"
+)
+
+// A clock that was ahead does not cost the backup that was just taken.
+func TestABackupOfTheFuture(t *testing.T) {
+	r := newRig(t)
+	r.save("default", 10)
+	r.backup()
+	f := folder{r.dir}
+	x, err := f.choose("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Taken = x.Taken.Add(time.Hour)
+	if err := f.finish(x); err != nil {
+		t.Fatal(err)
+	}
+	r.save("default", 20)
+	for _, keep := range []string{"0", "1"} {
+		last := r.backup("--keep", keep)
+		if x, err := f.choose(""); err != nil || x.name != last.Backup {
+			t.Errorf("--keep %s: the newest is %v, %v; want %s", keep, x, err, last.Backup)
+		}
+	}
+	// Without the one that was just taken nothing is deleted.
+	if _, err := f.prune(1, x.name); err == nil {
+		t.Error("a backup that is not there is taken for the newest")
+	}
+	if out, err := r.run("verify", r.dir); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Root leaves no file in the directory of another user.
+func TestADirectoryOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can write to the directory of another user")
+	}
+	r := newRig(t)
+	r.save("default", 10)
+	r.backup()
+	data := t.TempDir()
+	for _, dir := range []string{r.dir, data} {
+		if err := os.Chown(dir, 65534, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"backup", r.dir, "--redis", r.server.Addr()}, {"restore", r.dir, "--data", data}} {
+		if _, err := r.run(args...); err == nil || !strings.Contains(err.Error(), "as its owner") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if left, err := os.ReadDir(data); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// What a restore replaces pushes no version out.
+func TestReplaceKeepsVersions(t *testing.T) {
+	r := newRig(t)
+	for n := range 6 {
+		r.save("default", n+1)
+	}
+	r.backup()
+	if out, err := r.restore("--replace"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if kept, err := r.store("default").Versions(t.Context()); err != nil || len(kept) < 6 {
+		t.Errorf("%d versions are kept, %v", len(kept), err)
+	}
+}
+
+// A model of which no version is whole is refused before anything is written.
+func TestADamagedModelInRedis(t *testing.T) {
+	r := newRig(t)
+	r.save("default", 10)
+	r.backup()
+	for _, key := range r.server.Keys() {
+		if strings.Contains(key, ":chunk:") {
+			r.server.Del(key)
+		}
+	}
+	r.wantRefused("delete these keys, then run this command with --replace", "--replace")
+}
+
+// A learner that runs is seen in Redis, without Kafka too, and the help says so.
+func TestARunningLearnerIsSeenWithoutKafka(t *testing.T) {
+	r := newRig(t)
+	r.save("default", 10)
+	r.backup()
+	store := r.store("default")
+	mine, err := store.Seize(t.Context(), "web-1/4711")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := store.Beat(t.Context(), mine); err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case <-time.After(lookAgain / 3):
+			case <-ctx.Done():
+			}
+		}
+		ended <- nil
+	}()
+	_, err = r.restore("--replace")
+	stop()
+	if beats := <-ended; beats != nil || err == nil || !strings.Contains(err.Error(), "the learner web-1/4711 runs") {
+		t.Errorf("%v, %v", err, beats)
+	}
+	if help := (Restore{}).Help(); !strings.Contains(help, "a learner of the model runs, which its lease says;") {
+		t.Errorf("the help does not say it:\n%s", help)
+	}
+}
+
+// A pin that is not restored is said.
+func TestANewLogSaysThePin(t *testing.T) {
+	k, err := servertest.StartKafka(servertest.KafkaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	r := newRig(t)
+	r.save("default", 10)
+	r.save("default", 20)
+	if err := r.store("default").Pin(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	r.backup()
+	r.wipe()
+	out, err := r.restore("--new-log", "--kafka", k.Addr())
+	if err != nil || !strings.Contains(out, "version 1 was pinned in the backup and is not restored") || strings.Contains(out, "nobody has compared") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A restore and a verify lock the directory against a backup, which deletes.
+func TestReadersLockTheDirectory(t *testing.T) {
+	r := newRig(t)
+	r.save("default", 10)
+	r.backup()
+	unlock, err := machine.Lock(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"verify", r.dir}, {"restore", r.dir, "--redis", r.server.Addr(), "--replace"}} {
+		if _, err := r.run(args...); err == nil || !strings.Contains(err.Error(), "another hamlet uses it") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(r.dir, ".lock")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.run("verify", r.dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// An index that no backup can have is not read.
+func TestImpossibleIndexes(t *testing.T) {
+	version := func(n int64) Version { return Version{Version: n} }
+	one := []Version{version(1)}
+	for what, m := range map[string][]Model{
+		"name":                  {{Name: "a\x1b[2J", Partitions: []Partition{{Versions: one}}}},
+		"model twice":           {{Name: "a", Partitions: []Partition{{Versions: one}}}, {Name: "a", Partitions: []Partition{{Versions: one}}}},
+		"negative partition":    {{Name: "a", Partitions: []Partition{{Partition: -1, Versions: one}}}},
+		"partition twice":       {{Name: "a", Partitions: []Partition{{Versions: one}, {Versions: one}}}},
+		"versions descend":      {{Name: "a", Partitions: []Partition{{Versions: []Version{version(2), version(1)}}}}},
+		"version 0":             {{Name: "a", Partitions: []Partition{{Versions: []Version{version(0)}}}}},
+		"no version":            {{Name: "a", Partitions: []Partition{{}}}},
+		"pinned is not in it":   {{Name: "a", Partitions: []Partition{{Pinned: 2, Versions: one}}}},
+		"no partition of model": {{Name: "a"}},
+	} {
+		if err := (&Index{Models: m}).possible(); err == nil {
+			t.Errorf("%s: accepted", what)
+		}
+	}
+	if err := (&Index{Models: []Model{{Name: "a", Partitions: []Partition{{Pinned: 1, Versions: one}}}}}).possible(); err != nil {
+		t.Error(err)
+	}
+}

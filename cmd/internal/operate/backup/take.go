@@ -1,0 +1,201 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hamlet/state"
+)
+
+// A taking copies models from Redis to a folder.
+type taking struct {
+	to       folder
+	all      bool              // all versions, and not only the newest and the pinned one
+	before   map[place]Version // what the backup before has
+	show     func(doing string)
+	chunks   int   // that the versions name
+	written  int   // chunks that the folder lacked
+	bytes    int64 // of them
+	versions int
+	left     []error         // of versions and promotions that are not whole
+	lost     map[string]lost // by model
+	old      []error         // of models that only hamlet 0.1.0 reads, which are left out
+}
+
+// A lost says which versions are left out, because the log has lost what they learnt. A restore
+// could not put them beside the others: they are further in the log than those that came later.
+type lost struct {
+	versions []int64 // ascending
+	pinned   int64   // the one of them that an operator pinned
+}
+
+// A place names a version in Redis.
+type place struct {
+	model   string
+	version int64
+}
+
+// remember notes what a backup has, so that versions which it has are not read again.
+func (t *taking) remember(x *Index) {
+	t.before = map[place]Version{}
+	for i := range x.Models {
+		m := &x.Models[i]
+		if p, err := m.only(); err == nil {
+			for _, v := range p.Versions {
+				t.before[place{m.Name, v.Version}] = v
+			}
+		}
+	}
+}
+
+// model copies a model.
+func (t *taking) model(ctx context.Context, store state.Store, name string) (Model, error) {
+	m := Model{Name: name}
+	if err := store.Layout(ctx); err != nil {
+		return m, err
+	}
+	promotion, err := store.Promotion(ctx)
+	switch {
+	case err == nil:
+		if m.Promotion, err = promotion.AppendBinary(nil); err != nil {
+			return m, err
+		}
+	case errors.Is(err, state.ErrCorrupt):
+		t.left = append(t.left, err)
+	case !errors.Is(err, state.ErrNone):
+		return m, err
+	}
+	p, err := t.newest(ctx, store, name)
+	if errors.Is(err, state.ErrNone) {
+		err = fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
+	}
+	m.Partitions = []Partition{p}
+	return m, err
+}
+
+// newest copies the newest version and the pinned one, or all. While it reads, newer
+// versions may push the newest one out: then it begins again.
+func (t *taking) newest(ctx context.Context, store state.Store, model string) (Partition, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		p := Partition{Versions: []Version{}}
+		kept, err := store.Versions(ctx)
+		kept = t.withoutLost(model, kept)
+		if err == nil && len(kept) == 0 {
+			err = fmt.Errorf("model %s has versions, and none can be read that the log has not lost", model)
+		}
+		if err != nil {
+			return p, err
+		}
+		left := t.left
+		for i, info := range slices.Backward(kept) { // the oldest first
+			newest := i == 0
+			if !newest && !info.Pinned && !t.all {
+				continue
+			}
+			v, err := t.version(ctx, store, place{model, info.Version}, info)
+			switch {
+			case err == nil:
+				p.Versions = append(p.Versions, v)
+				if info.Pinned {
+					p.Pinned = info.Version
+				}
+			case errors.Is(err, state.ErrCorrupt):
+				t.left = append(t.left, fmt.Errorf("model %s: %w", model, err))
+			case !errors.Is(err, state.ErrNone): // else it is not kept any more
+				return p, err
+			}
+		}
+		if n := len(p.Versions); n > 0 && p.newest().Version == kept[0].Version {
+			t.versions += n
+			return p, nil
+		}
+		// A version is pushed out in the middle of being read, or the newest is damaged.
+		now, err := store.Heading(ctx, state.Head)
+		if err != nil {
+			return p, err
+		}
+		if now.Version == kept[0].Version || try == tries {
+			return t.earlier(ctx, store, model, p, kept)
+		}
+		t.left = left
+	}
+}
+
+// withoutLost returns the versions that are not lost, and notes those of the lost that would else be
+// in the backup.
+func (t *taking) withoutLost(model string, all []state.VersionInfo) (kept []state.VersionInfo) {
+	var l lost
+	for i := range all {
+		switch v := &all[i]; {
+		case !v.Lost:
+			kept = append(kept, *v)
+		case v.Pinned:
+			l.versions, l.pinned = append(l.versions, v.Version), v.Version
+		case t.all:
+			l.versions = append(l.versions, v.Version)
+		}
+	}
+	slices.Sort(l.versions)
+	t.lost[model] = l
+	return kept
+}
+
+// earlier adds the newest version that is whole, where the newest of all is not.
+func (t *taking) earlier(ctx context.Context, store state.Store, model string, p Partition, kept []state.VersionInfo) (Partition, error) {
+	for _, info := range kept[1:] {
+		if n := len(p.Versions); n > 0 && p.newest().Version >= info.Version {
+			break
+		}
+		v, err := t.version(ctx, store, place{model, info.Version}, info)
+		if err == nil {
+			p.Versions = append(p.Versions, v)
+			break
+		}
+		if !errors.Is(err, state.ErrCorrupt) && !errors.Is(err, state.ErrNone) {
+			return p, err
+		}
+	}
+	if len(p.Versions) == 0 {
+		return p, fmt.Errorf("model %s: no version is whole: %w", model, errors.Join(t.left...))
+	}
+	t.versions += len(p.Versions)
+	return p, nil
+}
+
+// version copies one version, unless the backup before has it and it is whole there.
+func (t *taking) version(ctx context.Context, store state.Store, at place, info state.VersionInfo) (Version, error) {
+	t.show(fmt.Sprintf("%s, version %d", at.model, at.version))
+	if v, ok := t.before[at]; ok && same(&v.manifest, &info) && t.to.has(&v) {
+		v.Replaced = info.Replaced
+		t.chunks += len(v.Chunks)
+		return v, nil
+	}
+	c, err := store.LoadVersion(ctx, at.version)
+	if err != nil {
+		return Version{}, err
+	}
+	m, chunks := state.Split(c)
+	for i := range chunks {
+		written, err := t.to.writeChunk(&chunks[i])
+		if err != nil {
+			return Version{}, err
+		}
+		t.chunks++
+		if written {
+			t.written++
+			t.bytes += int64(len(chunks[i].Data))
+		}
+	}
+	return describe(at.version, info.Replaced, m)
+}
+
+// same reports whether a manifest is that of a version in Redis. It compares all that the list
+// of versions says; the time of saving has nanoseconds.
+func same(m *state.Manifest, v *state.VersionInfo) bool {
+	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events && m.Position == v.Position &&
+		m.Numerics == v.Numerics && bytes.Equal(m.Config, v.Config)
+}

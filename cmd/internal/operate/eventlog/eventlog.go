@@ -1,0 +1,106 @@
+// Package eventlog reads and fills the log of a model: its events topic, which has one
+// partition. A log can be exported to a file, and a new log be filled from such a file, or from
+// a topic of several partitions.
+//
+//	log, err := eventlog.Open(ctx, brokers, "default")
+//	n, err := eventlog.Export(log.Records(ctx), "default", "default.jsonl.zst")
+//	…
+//	records := eventlog.File("default.jsonl.zst")
+//	copied, oldest, err := eventlog.Make(ctx, brokers, "copy", records, eventlog.New{})
+//	filled, err := copied.Fill(ctx, records, oldest, nil)
+//
+// # Invariants
+//
+//   - What is copied is copied verbatim: keys, values, headers, times and order. So the model of
+//     the copy has the same SHA-256.
+//   - A log that is being filled is a prefix of its source. So a copy that was killed goes on where
+//     it stopped, and no other record comes into it.
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"hamlet/cmd/internal/service/follow"
+	"hamlet/stream"
+)
+
+// Records are those of a log, in order. An error is the last that they have. They can be taken
+// several times. A record is the caller's: it stays as it is.
+type Records = iter.Seq2[*stream.Record, error]
+
+// A Log is the log of a model.
+type Log struct {
+	follow.Config
+
+	// to appends to the log. It sends nothing twice: an Append that fails once is ErrAway.
+	to    stream.Appender
+	close func() error
+}
+
+// Close closes its connections.
+func (l *Log) Close() error { return l.close() }
+
+var (
+	// ErrNone: the model has no log. Its name is another one, or the cluster is.
+	ErrNone = errors.New("there is no log")
+
+	// ErrForeign: a log that is to be filled has records that its source has not at that place.
+	// Fill another log, or delete this one and fill it from its beginning.
+	ErrForeign = errors.New("the log is not the beginning of what is copied")
+
+	// ErrOld: Kafka would delete a record while it is copied. Keep the new log for longer.
+	ErrOld = errors.New("the record is older than the log keeps records")
+
+	// errEnough: whoever takes the records wants no more.
+	errEnough = errors.New("enough")
+)
+
+// Records returns the records from the log's beginning to its end of now. It keeps one read in
+// memory, and retries until ctx ends.
+func (l *Log) Records(ctx context.Context) Records {
+	return func(yield func(*stream.Record, error) bool) {
+		b, err := follow.Bounds(ctx, l.Config)
+		if err == nil {
+			err = follow.Range(ctx, l.Config, 0, b.End, func(r *stream.Record) error {
+				if !yield(r, nil) {
+					return errEnough
+				}
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, err)
+		}
+	}
+}
+
+// A cursor reads a log, one record after another. It holds what one read returned, so that it may
+// wait as long as it likes between two records.
+type cursor struct {
+	log       follow.Config
+	most      int // bytes of a read; it returns one record at least
+	next, end int64
+	chunk     []stream.Record // those before next that were not taken
+}
+
+// peek returns the next record, nil at the end.
+func (c *cursor) peek(ctx context.Context) (*stream.Record, error) {
+	if len(c.chunk) == 0 && c.next < c.end {
+		var err error
+		if c.chunk, err = follow.Some(ctx, c.log, c.next, c.end, c.most); err != nil {
+			return nil, err
+		}
+		if c.next = c.end; len(c.chunk) > 0 {
+			c.next = c.chunk[len(c.chunk)-1].Offset + 1
+		}
+	}
+	if len(c.chunk) == 0 {
+		return nil, nil
+	}
+	return &c.chunk[0], nil
+}
+
+// take takes the record that peek returned.
+func (c *cursor) take() { c.chunk = c.chunk[1:] }

@@ -1,0 +1,60 @@
+package model
+
+import (
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/state"
+)
+
+// Facts say what a decoded model has learnt. They are small: the model
+// itself need not stay in memory. Nobody changes them.
+type Facts struct {
+	Version  int64 // in Redis; 0: from a file
+	Saved    time.Time
+	Events   uint64
+	Spam     uint64
+	Unlearnt uint64
+	Position int64 // next offset of the log
+	Numerics string
+	SHA256   string
+	Bytes    int // of the model
+
+	Config    model.Config
+	Adoptions []model.Adoption
+	Weights   []model.Weight
+	Tables    []model.TableUse
+	Stacks    []model.StackState
+	Sources   []Source // with most labels first
+}
+
+// FactsOf decodes the model of a checkpoint. version is 0 if it is not in Redis.
+func FactsOf(version int64, c *state.Checkpoint) (*Facts, error) {
+	l := loaded{version: version, Checkpoint: c}
+	if err := l.decode(); err != nil {
+		return nil, err
+	}
+	return l.facts(), nil
+}
+
+// facts are those of a decoded model.
+func (l *loaded) facts() *Facts {
+	m := l.model
+	return &Facts{
+		Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
+		Position: l.Position.Next, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model),
+		Config: m.Config(), Adoptions: m.Adoptions(), Weights: m.Weights(), Tables: m.Tables(), Stacks: m.Stacks(), Sources: sources(m),
+	}
+}
+
+// A Source is how far one source of labels is believed.
+type Source struct {
+	Source string  `json:"source"`
+	Body   string  `json:"body"`
+	Role   string  `json:"role"`
+	Labels uint64  `json:"labels"`
+	Rate   float64 `json:"flip_rate"`
+	Lo     float64 `json:"lo"`
+	Hi     float64 `json:"hi"`
+	Weight float64 `json:"weight"`
+}

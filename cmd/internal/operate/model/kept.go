@@ -1,0 +1,136 @@
+package model
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hamlet/state"
+)
+
+// Kept is what Redis keeps of a model.
+type Kept struct {
+	Model   string
+	Answers *Answers // nil: the model answers by itself
+	History
+}
+
+// A History lists the versions, newest first, and behind them the lost ones; there is at least one.
+type History struct {
+	Partition int       `json:"partition"`          // always 0
+	Head      int64     `json:"head"`               // 0: it cannot be read
+	Served    int64     `json:"served"`             // 0: it cannot be read
+	Pinned    int64     `json:"pinned,omitempty"`   // the version that an operator pinned
+	PinLost   bool      `json:"pin_lost,omitempty"` // Redis has lost the pinned version
+	Versions  []Version `json:"versions"`
+}
+
+// A Version is one that Redis keeps.
+type Version struct {
+	Version  int64     `json:"version"`
+	Saved    time.Time `json:"saved"`
+	Events   uint64    `json:"events"`   // learnt
+	Position int64     `json:"position"` // next offset of the log
+	SHA256   string    `json:"sha256"`   // of the model's bytes
+	Bytes    int64     `json:"bytes"`    // of the model
+	Head     bool      `json:"head"`
+	Served   bool      `json:"served"`
+	Pinned   bool      `json:"pinned"`
+	Replaced bool      `json:"replaced,omitempty"` // by another model
+	Lost     bool      `json:"lost,omitempty"`     // the log has lost what it learnt
+
+	numerics string
+}
+
+// A NoneError says that the store keeps no version of a model.
+type NoneError struct{ Model string }
+
+// Error says what may be the cause.
+func (e *NoneError) Error() string {
+	return fmt.Sprintf("the store keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", e.Model)
+}
+
+// Read asks Redis for all that it keeps of a model. The error is a [NoneError] if that is nothing.
+func Read(ctx context.Context, store state.Store, model string) (Kept, error) {
+	k := Kept{Model: model}
+	if err := store.Layout(ctx); err != nil {
+		return k, err
+	}
+	list, err := store.Versions(ctx)
+	if errors.Is(err, state.ErrNone) {
+		return k, &NoneError{model}
+	}
+	if err != nil {
+		return k, err
+	}
+	if len(list) == 0 {
+		return k, fmt.Errorf("model %s has versions, and none can be read", model)
+	}
+	if k.Pinned, err = store.Pinned(ctx); err != nil {
+		return k, err
+	}
+	for _, v := range list {
+		k.Versions = append(k.Versions, Version{
+			Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Position.Next, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
+			Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced, Lost: v.Lost, numerics: v.Numerics,
+		})
+		if v.Head {
+			k.Head = v.Version
+		}
+		if v.Served {
+			k.Served = v.Version
+		}
+	}
+	k.PinLost = k.Pinned != 0 && k.Find(k.Pinned) == nil
+	k.Answers, err = ReadAnswers(ctx, store, model)
+	return k, err
+}
+
+// Find returns a version, nil if it is not kept.
+func (h *History) Find(number int64) *Version {
+	for i := range h.Versions {
+		if h.Versions[i].Version == number {
+			return &h.Versions[i]
+		}
+	}
+	return nil
+}
+
+// numbers lists the versions for an error.
+func (h *History) numbers() string {
+	var all []string
+	for _, v := range h.Versions {
+		number := strconv.FormatInt(v.Version, 10)
+		if v.Lost {
+			number += " (lost)"
+		}
+		all = append(all, number)
+	}
+	return strings.Join(all, ", ")
+}
+
+// Answers says which model answers in the place of another, because it was promoted.
+type Answers struct {
+	Model string    `json:"model"`
+	Since time.Time `json:"since"`
+	By    string    `json:"by,omitempty"`
+}
+
+// ReadAnswers returns which model answers in the place of the store's. It returns nil if none
+// does, and if that cannot be read: scorers go on as before then.
+func ReadAnswers(ctx context.Context, store state.Store, model string) (*Answers, error) {
+	p, err := store.Promotion(ctx)
+	switch {
+	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case p.Model == model:
+		return nil, nil
+	}
+	return &Answers{Model: p.Model, Since: p.Since, By: p.By}, nil
+}

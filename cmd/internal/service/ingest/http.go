@@ -1,0 +1,360 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"hamlet/cmd/internal/process/tokens"
+	"hamlet/stream"
+	"hamlet/stream/mail"
+)
+
+const (
+	contentTypeNDJSON = "application/x-ndjson"
+	headerOwnOnly     = "Ce-Ownonly" // CloudEvents' spelling of Event.OwnOnly over HTTP
+	maxRequest        = 40 << 20     // bytes; one mail of 25 MB in base64 fits
+	maxRequestEvents  = 10_000
+)
+
+// A body must make progress, or the request gets 408: after stallTime for a start it
+// must have arrived at minBodyRate in the mean. A mail of usual size needs no more than
+// stallTime even on a slow line, and 40 MiB may take HTTPConfig.ReadTimeout.
+const (
+	stallTime   = 5 * time.Second
+	minBodyRate = 16 << 10 // bytes a second
+	smallBody   = 64 << 10 // bytes; a body so small needs no room in HTTPConfig.MaxBytes
+)
+
+// An HTTP accepts labelled events by POST: one event as JSON, or many as NDJSON. It
+// answers 202 when all in-sync replicas have acknowledged all of them. It refuses a
+// request with a bad event as a whole, and names the line. So it does with an event that the
+// token may not say: 403.
+//
+// First it receives the body, of MaxBodies requests at the same time, and then handles
+// MaxInFlight of them. So a client with a slow line keeps no other client waiting. It
+// answers 429 beyond these numbers. Bodies take at most MaxBytes, and smallBody more for
+// each: 320 MiB with the defaults. A body whose buffer grows takes half as much again for
+// that instant.
+type HTTP struct {
+	cfg    HTTPConfig
+	token  [sha256.Size]byte
+	bodies chan struct{}       // holds one token for each request that has a body in memory
+	slots  chan struct{}       // holds one token for each request that is handled
+	memory *semaphore.Weighted // bytes of buffers beyond smallBody
+}
+
+// HTTPConfig describes an HTTP endpoint.
+type HTTPConfig struct {
+	Events      stream.Appender // the model's topic
+	Token       string          // the operator's bearer token, which may say everything
+	Tokens      *tokens.File    // further tokens, with the rights of each; nil: none
+	Tenants     TokenTenants    // tokens of tenants; nil: none
+	TenantsFrom string          // the source of events that come with a token of Tenants
+	MaxInFlight int             // requests handled at the same time; default 16
+	MaxBodies   int             // requests in memory at the same time; default 1,024 beside those handled
+	MaxBytes    int64           // of the bodies in memory beyond smallBody; default 256 MiB
+	StallTime   time.Duration   // for a body's start, before its rate counts; default 5 s
+	ReadTimeout time.Duration   // for a request to arrive; default 60 s
+	Deadline    time.Duration   // for Kafka's acknowledgement; default 10 s
+	Count       Count           // called once for each request; may be nil
+	Log         *slog.Logger
+}
+
+// A Count counts a request with its answer's status and the events that Kafka has. token is
+// a name, and one of package tokens' labels where the token has none.
+type Count func(token string, code, events int)
+
+// TokenTenants know the tokens of tenants. Whoever sends one sends events of that tenant
+// and of the source [HTTPConfig].TenantsFrom. An event that names another is refused, and
+// what it withdraws is that source's own.
+type TokenTenants interface {
+	OfToken(token string) (tenant string, ok bool)
+	Default() string // the tenant of events that name none and come with HTTPConfig.Token
+}
+
+// NewHTTP returns the endpoint. It requires tokens: without one, anybody could teach
+// the filter.
+func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
+	if cfg.Token == "" && cfg.Tenants == nil && cfg.Tokens == nil {
+		return nil, errors.New("the HTTP endpoint for events needs a bearer token: set --tokens, or --token (or HAMLET_TOKEN)")
+	}
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 16)
+	cfg.Deadline = cmp.Or(cfg.Deadline, 10*time.Second)
+	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 1024+cfg.MaxInFlight)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 256<<20)
+	cfg.StallTime = cmp.Or(cfg.StallTime, stallTime)
+	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, time.Minute)
+	return &HTTP{
+		cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)),
+		bodies: make(chan struct{}, cfg.MaxBodies), slots: make(chan struct{}, cfg.MaxInFlight),
+		memory: semaphore.NewWeighted(cfg.MaxBytes),
+	}, nil
+}
+
+// A refusal is an HTTP status with its reason.
+type refusal struct {
+	code   int
+	reason string
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+func refuse(code int, format string, args ...any) error {
+	return &refusal{code, fmt.Sprintf(format, args...)}
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Without this net/http reads the rest of a body before it sends a refusal, for as long
+	// as a slow client likes.
+	w.Header().Set("Connection", "close")
+	rights, known := h.sender(r)
+	n, name, err := 0, tokens.ByNobody, errUnknownToken
+	if known {
+		name = rights.Name
+		n, err = h.accept(w, r, rights)
+	}
+	code, answer := http.StatusAccepted, map[string]any{"accepted": n}
+	if err != nil {
+		code = http.StatusInternalServerError
+		var refused *refusal
+		if errors.As(err, &refused) {
+			code = refused.code
+		}
+		answer = map[string]any{"error": err.Error()}
+		if code == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="hamlet"`)
+		}
+		if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
+	}
+	if h.cfg.Count != nil {
+		h.cfg.Count(name, code, n)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
+}
+
+func (h *HTTP) accept(w http.ResponseWriter, r *http.Request, rights *tokens.Rights) (int, error) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || (media != stream.ContentTypeJSON && media != contentTypeNDJSON) {
+		return 0, refuse(http.StatusBadRequest, "the header Content-Type must be %s (one event) or %s (one a line)",
+			stream.ContentTypeJSON, contentTypeNDJSON)
+	}
+	if _, says := r.Header[headerOwnOnly]; says {
+		return 0, refuse(http.StatusBadRequest, "the header %s: the token decides that; leave it out", headerOwnOnly)
+	}
+	if len(h.slots) == cap(h.slots) || !take(h.bodies) { // while Kafka hangs, the body need not come
+		return 0, errBusy
+	}
+	defer release(h.bodies)
+	body, err := h.receive(w, r)
+	defer h.free(body)
+	if err != nil {
+		return 0, err
+	}
+	w.Header().Del("Connection") // the body is read
+	if !take(h.slots) {
+		return 0, errBusy
+	}
+	defer release(h.slots)
+	records, err := h.records(media, rights, body)
+	if err != nil {
+		return 0, err
+	}
+	trace := stream.ParseTrace(r.Header.Values(stream.HeaderTrace)...)
+	for i := range records {
+		records[i].Headers = trace.AppendHeader(records[i].Headers)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Deadline)
+	defer cancel()
+	if err := h.cfg.Events.Append(ctx, records...); err != nil {
+		if errors.Is(err, stream.ErrTooLarge) {
+			return 0, refuse(http.StatusRequestEntityTooLarge, "the log refuses an event of this size: %v", err)
+		}
+		h.cfg.Log.Warn("events were not acknowledged", append(trace.LogAttrs(), "events", len(records), "error", err)...)
+		if errors.Is(err, stream.ErrFull) {
+			return 0, refuse(http.StatusServiceUnavailable, "no space is left for the log: make room, and send them again")
+		}
+		return 0, refuse(http.StatusServiceUnavailable,
+			"the log has not acknowledged the events: send them again, those that arrived are known by their ids")
+	}
+	return len(records), nil
+}
+
+var errUnknownToken = refuse(http.StatusUnauthorized, "the header Authorization must be: Bearer, and a token of this ingest")
+
+var errBusy = refuse(http.StatusTooManyRequests, "too many requests under way: try again")
+
+// take puts a token into a channel if there is room.
+func take(places chan<- struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func release(places <-chan struct{}) { <-places }
+
+// receive reads the request's body. The caller frees what it returns, also with an error.
+func (h *HTTP) receive(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	var (
+		start    = time.Now()
+		control  = http.NewResponseController(w)
+		from     = http.MaxBytesReader(w, r.Body, maxRequest)
+		body     = make([]byte, 0, smallBody)
+		tooLarge *http.MaxBytesError
+	)
+	for {
+		if len(body) == cap(body) {
+			larger := min(2*cap(body), maxRequest+smallBody)
+			if !h.memory.TryAcquire(int64(larger - cap(body))) {
+				return body, refuse(http.StatusTooManyRequests, "the requests under way take all the memory that they may: try again")
+			}
+			body = append(make([]byte, 0, larger), body...)
+		}
+		allowed := min(h.cfg.StallTime+time.Duration(len(body))*time.Second/minBodyRate, h.cfg.ReadTimeout)
+		if err := control.SetReadDeadline(start.Add(allowed)); err != nil {
+			return body, fmt.Errorf("set the request's deadline: %w", err)
+		}
+		n, err := from.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			// A deadline that passes while Kafka works would cancel the request.
+			return body, control.SetReadDeadline(time.Time{})
+		case errors.As(err, &tooLarge):
+			return body, refuse(http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", maxRequest)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return body, refuse(http.StatusRequestTimeout, "the request did not arrive in time: %d bytes in %v; it may take %v, and %d bytes must come each second after the first %v",
+				len(body), allowed, h.cfg.ReadTimeout, minBodyRate, h.cfg.StallTime)
+		default:
+			return body, refuse(http.StatusBadRequest, "the request cannot be read: %v", err)
+		}
+	}
+}
+
+// free gives back the memory of a body.
+func (h *HTTP) free(body []byte) {
+	if more := cap(body) - smallBody; more > 0 {
+		h.memory.Release(int64(more))
+	}
+}
+
+// sender returns what the sender of a request may say. Without a token that is known it
+// returns false.
+func (h *HTTP) sender(r *http.Request) (*tokens.Rights, bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return nil, false
+	}
+	sum := sha256.Sum256([]byte(token))
+	if h.cfg.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
+		return operator, true
+	}
+	if rights, ok := h.cfg.Tokens.Find(token); ok {
+		return rights, true
+	}
+	if h.cfg.Tenants == nil {
+		return nil, false
+	}
+	tenant, ok := h.cfg.Tenants.OfToken(token)
+	if !ok || tenant == "" {
+		return nil, false
+	}
+	return tokens.OfTenant(tenant, h.cfg.TenantsFrom), true
+}
+
+// operator are the rights that come with HTTPConfig.Token.
+var operator = tokens.Everything(tokens.ByOperator)
+
+func (h *HTTP) records(media string, rights *tokens.Rights, body []byte) ([]stream.Record, error) {
+	if media == stream.ContentTypeJSON {
+		record, err := h.record(rights, body)
+		if err != nil {
+			return nil, err
+		}
+		return []stream.Record{record}, nil
+	}
+	var records []stream.Record
+	for number := 1; len(body) > 0; number++ {
+		line, rest, _ := bytes.Cut(body, []byte{'\n'})
+		body = rest
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		record, err := h.record(rights, line)
+		if err != nil {
+			var refused *refusal
+			errors.As(err, &refused)
+			return nil, refuse(refused.code, "line %d: %s; nothing was accepted", number, refused.reason)
+		}
+		if records = append(records, record); len(records) > maxRequestEvents {
+			return nil, refuse(http.StatusRequestEntityTooLarge, "more than %d events in a request", maxRequestEvents)
+		}
+	}
+	if len(records) == 0 {
+		return nil, refuse(http.StatusBadRequest, "the request holds no event")
+	}
+	return records, nil
+}
+
+// record decodes, reduces and encodes one event that the sender may say; every error is a
+// *refusal.
+func (h *HTTP) record(rights *tokens.Rights, b []byte) (stream.Record, error) {
+	absent := stream.DefaultName
+	if h.cfg.Tenants != nil {
+		absent = h.cfg.Tenants.Default()
+	}
+	e, err := stream.DecodeJSONOf(rights.Tenant(absent), b)
+	if err != nil {
+		return stream.Record{}, refuse(http.StatusBadRequest, "%v", err)
+	}
+	if e.OwnOnly {
+		return stream.Record{}, refuse(http.StatusBadRequest, "own_only: the token decides that; leave the field out")
+	}
+	if err := rights.Claim(&e); err != nil {
+		return stream.Record{}, refuse(http.StatusForbidden, "%v", err)
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now().UTC()
+	}
+	if e.Body.Kind == stream.Mail {
+		e.Body.Mail, err = mail.Reduce(e.Body.Mail)
+		switch {
+		case errors.Is(err, mail.ErrTooLarge):
+			return stream.Record{}, refuse(http.StatusRequestEntityTooLarge, "mail: %v", err)
+		case err != nil:
+			return stream.Record{}, refuse(http.StatusBadRequest, "mail: %v", err)
+		}
+	}
+	if err := e.Validate(); err != nil {
+		return stream.Record{}, refuse(http.StatusBadRequest, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	record, err := Record(&e)
+	if err != nil {
+		return stream.Record{}, refuse(http.StatusRequestEntityTooLarge, "%v", err)
+	}
+	return record, nil
+}

@@ -1,0 +1,304 @@
+package learner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"hamlet/cmd/internal/service/follow"
+	"hamlet/state"
+)
+
+// checkEvery is how many times SaveEvery passes on a quiet stream until the model is
+// saved again. A store that holds it writes nothing; one that lost something gets it
+// back. Without that scorers could lack the model until the next event, for days.
+const checkEvery = 10
+
+// quietWait is how long a turn without records waits for the running save, so that
+// Status soon shows what is saved. A record that comes meanwhile waits as long.
+const quietWait = 200 * time.Millisecond
+
+// A saving is one save. It runs in a goroutine of its own beside learning, from a copy
+// of the model. There is at most one. The copy is the worker's saveBytes: one encoded model,
+// whose memory the next save uses again. Taking it stops learning for 15 ms at the default 28 MiB
+// (BenchmarkCopy, 2026-11-22); hashing and writing it does not.
+//
+//	none ──start──> running ──done──> settled by the worker's goroutine ──> none
+//	                   └──abandon──> cancelled; its result is ignored
+//
+// A store bounds its requests by itself, so a saving ends if the store does not answer,
+// and lasts as long as a slow store needs.
+//
+// A saving may go on after another learner became active. That changes nothing: the other
+// learner has a newer epoch, and the store refuses what is saved under the epoch before.
+type saving struct {
+	store  Store
+	cancel context.CancelFunc
+	begun  time.Time
+	copied *state.Checkpoint // what to write
+	again  bool              // it was saved before
+
+	// The result. Its goroutine writes it before done is closed; others read it after.
+	done    chan struct{}
+	version int64
+	took    time.Duration
+	err     error
+}
+
+func (s *saving) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// saveIfDue takes in the result of a save that has ended. It starts one when SaveEvery
+// has passed since the last began and no alert is pending: alerts and predictions are published
+// before the save of their events. Without the store learning goes on: the log
+// holds what is not saved.
+func (w *worker) saveIfDue(ctx context.Context, quiet bool) error {
+	defer w.showLag()
+	if err := w.settle(ctx, quiet); err != nil || w.running != nil {
+		return err
+	}
+	now := time.Now()
+	switch {
+	case w.unsaved && len(w.outbox.pending) == 0 && now.Sub(w.lastSave) >= w.l.cfg.SaveEvery && w.affords(now):
+		switch err := w.confirm(ctx); {
+		case errors.Is(err, follow.ErrUnconfirmed):
+			w.log.Debug("not saved yet", "error", err)
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := w.publishPredictions(ctx); err != nil {
+			return err
+		}
+		if err := w.startSave(ctx); err != nil {
+			return err
+		}
+		w.l.saveNow.Store(false)
+		w.debt += float64(len(w.saveBytes)) // startSave's copy
+	case !w.unsaved && w.l.cfg.SaveBytes <= 0 && w.status.Version != 0 && now.Sub(w.lastSave) >= checkEvery*w.l.cfg.SaveEvery:
+		if err := w.startSave(ctx); err != nil {
+			return err
+		}
+		w.running.again = true
+	}
+	if quiet {
+		return w.settle(ctx, quiet)
+	}
+	return nil
+}
+
+// affords reports whether a save now stays within SaveBytes. A few saves may come one after another:
+// the bytes of the last ones are a debt, which SaveBytes pays off.
+func (w *worker) affords(now time.Time) bool {
+	const ahead = 3 // saves
+	if w.l.cfg.SaveBytes <= 0 || w.l.saveNow.Load() {
+		return true
+	}
+	paid := now.Sub(w.owed).Minutes() * float64(w.l.cfg.SaveBytes)
+	w.debt, w.owed = max(0, w.debt-paid), now
+	return w.debt <= (ahead-1)*float64(w.size)
+}
+
+// Adopt sets AdoptConfig. It is called before Run.
+func (l *Learner) Adopt() { l.cfg.AdoptConfig = true }
+
+// Save has the active learner save what it has learnt as soon as it can, whatever SaveBytes says.
+func (l *Learner) Save() { l.saveNow.Store(true) }
+
+// startSave copies the model and starts to save the copy.
+func (w *worker) startSave(ctx context.Context) error {
+	w.lastSave = time.Now()
+	c, err := w.copyModel()
+	if err != nil {
+		return err
+	}
+	w.unsaved, w.sinceCopy = false, time.Time{}
+	w.start(ctx, &saving{copied: c})
+	return nil
+}
+
+// copyModel returns a checkpoint of the model as it is. Its bytes are w.saveBytes: no
+// save may be running.
+func (w *worker) copyModel() (*state.Checkpoint, error) {
+	var err error
+	if w.saveBytes, err = w.model.AppendBinary(w.saveBytes[:0]); err != nil {
+		return nil, err
+	}
+	config, err := json.Marshal(w.model.Config())
+	if err != nil {
+		return nil, err
+	}
+	return &state.Checkpoint{
+		Schema: Schema, Numerics: w.model.Numerics(), Config: config, Epoch: w.lease.Epoch, Writer: w.lease.Writer,
+		Events: w.model.Events(), Position: w.position, Model: w.saveBytes, Saved: time.Now().UTC(),
+	}, nil
+}
+
+func (w *worker) start(ctx context.Context, s *saving) {
+	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the turn that starts it
+	s.store, s.begun, s.done = w.l.cfg.Store, time.Now(), make(chan struct{})
+	w.running = s
+	w.l.savings.Go(func() {
+		defer close(s.done)
+		defer s.cancel()
+		s.run(ctx)
+	})
+}
+
+// abandon cancels the running save, whose result nobody wants. It ends with its request
+// in flight; Run waits for it. It keeps the copy: the next save makes another.
+func (w *worker) abandon() {
+	if w.running != nil {
+		w.running.cancel()
+		w.running, w.saveBytes = nil, nil
+	}
+}
+
+// settle takes in the result of the running save if it has ended. On a quiet stream it
+// waits a little for the end.
+func (w *worker) settle(ctx context.Context, quiet bool) error {
+	if w.running == nil {
+		return nil
+	}
+	if !w.running.ended() {
+		if !quiet {
+			return nil
+		}
+		patience := time.NewTimer(quietWait)
+		defer patience.Stop()
+		select {
+		case <-w.running.done:
+		case <-patience.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return w.result(w.takeIn())
+}
+
+// takeIn notes what the save that has ended did, and returns its error.
+func (w *worker) takeIn() error {
+	s := w.running
+	w.running = nil
+	if s.err != nil {
+		w.unsaved = true
+		return s.err
+	}
+	if s.again && s.version != w.status.Version {
+		w.log.Warn("the state had lost what was saved: it was saved again", "version_before", w.status.Version, "version", s.version)
+	}
+	w.noteSaved(s.copied, s.version)
+	w.size = len(s.copied.Model)
+	if w.l.cfg.SaveBytes > 0 { // the next save is a while away
+		w.saveBytes = nil
+	}
+	w.unsavedSince = w.sinceCopy
+	w.publishStatus()
+	w.l.cfg.Metrics.saved(s.took, len(s.copied.Model))
+	w.l.cfg.Metrics.standings.show(w.model.Sources())
+	w.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next, "took", s.took)
+	if w.failing {
+		w.failing = false
+		w.log.Info("the state can be reached again", "next_offset", s.copied.Position.Next)
+	}
+	return nil
+}
+
+// result decides what a save's error means. One that may pass is no error.
+func (w *worker) result(err error) error {
+	if !errors.Is(err, state.ErrTransient) {
+		return err
+	}
+	w.l.cfg.Metrics.failedSave.Inc()
+	if !w.failing {
+		w.failing = true
+		w.log.Warn("not saved: learning goes on, saving is tried again", "error", err)
+	}
+	return nil
+}
+
+// saveAtEnd saves what is not saved, with ctx's time to begin an attempt. Where the
+// learner stops, an attempt that has begun may finish: it lasts as long as a store of
+// the measured speed needs. Where it has lost the lease, it ends with ctx: others learn.
+func (w *worker) saveAtEnd(ctx context.Context) error {
+	attempt := ctx
+	if w.l.stopping() {
+		attempt = context.WithoutCancel(ctx)
+	}
+	if w.running != nil {
+		select {
+		case <-w.running.done:
+		case <-attempt.Done():
+			w.abandon()
+			return context.Cause(attempt)
+		}
+		if err := w.takeIn(); errors.Is(err, state.ErrLost) {
+			err = w.reacquire(ctx)
+			if err != nil {
+				return err
+			}
+		} else if err != nil && !errors.Is(err, state.ErrTransient) {
+			return err
+		}
+	}
+	if !w.unsaved {
+		return nil
+	}
+	return retry(ctx, w.log, "save at the end", func() error {
+		if err := w.startSave(attempt); err != nil {
+			return err
+		}
+		select {
+		case <-w.running.done:
+			err := w.takeIn()
+			if errors.Is(err, state.ErrLost) {
+				if err = w.reacquire(ctx); err == nil {
+					err = state.Transient(errors.New("the store has lost the state: saving again"))
+				}
+			}
+			return err
+		case <-attempt.Done():
+			w.abandon()
+			return context.Cause(attempt)
+		}
+	})
+}
+
+func (s *saving) run(ctx context.Context) {
+	s.version, s.err = s.store.Save(ctx, s.copied)
+	s.took = time.Since(s.begun)
+}
+
+// noteSaved notes in the status what the store holds.
+func (w *worker) noteSaved(c *state.Checkpoint, version int64) {
+	w.status.Version, w.status.SHA256 = version, c.ModelSHA256
+	w.status.SavedEnd, w.status.SavedEvents, w.status.Saved = c.Position.Next, c.Events, c.Saved
+}
+
+// noteUnsaved notes that a record was applied at now.
+func (w *worker) noteUnsaved(now func() time.Time) {
+	w.unsaved, w.quietSince = true, now()
+	if w.sinceCopy.IsZero() {
+		w.sinceCopy = w.quietSince
+	}
+	if w.unsavedSince.IsZero() {
+		w.unsavedSince = w.sinceCopy
+	}
+}
+
+// showLag shows for how long the oldest record that is not saved has been learnt.
+func (w *worker) showLag() {
+	behind := time.Duration(0)
+	if !w.unsavedSince.IsZero() {
+		behind = time.Since(w.unsavedSince)
+	}
+	w.l.cfg.Metrics.behind(behind)
+}

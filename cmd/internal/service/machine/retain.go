@@ -1,0 +1,207 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hamlet/state"
+	"hamlet/stream"
+)
+
+const (
+	retainEvery = 15 * time.Minute
+	verifyEvery = 24 * time.Hour
+
+	// segments is into how many parts of the retention a log is divided at least: a record is
+	// deleted that much of the retention later at the latest.
+	segments = 20
+)
+
+// Tend deletes what is older than the logs' retention, and reads closed segments through once a day,
+// until ctx ends.
+func (d *Dir) Tend(ctx context.Context) {
+	tick := time.NewTicker(retainEvery)
+	defer tick.Stop()
+	verified := time.Now()
+	for {
+		d.retain(ctx, time.Now())
+		if time.Since(verified) > verifyEvery {
+			verified = time.Now()
+			d.verify(ctx)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// names returns the names of the logs that are there.
+func (d *Dir) names() (names []string, err error) {
+	entries, err := os.ReadDir(d.folder(""))
+	for _, e := range entries {
+		if e.IsDir() && checkName(e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// retain deletes what is too old, or more than Config.MaxBytes.
+func (d *Dir) retain(ctx context.Context, now time.Time) {
+	names, err := d.names()
+	if err != nil {
+		d.cfg.Log.Error("retention", "error", err)
+	}
+	for _, name := range names {
+		if err := d.retainLog(ctx, name, now); err != nil && ctx.Err() == nil {
+			d.cfg.Log.Error("old records could not be deleted", "log", name, "error", err)
+		}
+	}
+}
+
+func (d *Dir) retainLog(ctx context.Context, name string, now time.Time) error {
+	keep, _, err := d.Retention(ctx, name)
+	if err != nil {
+		return err
+	}
+	before := time.Time{}
+	if keep > 0 {
+		before = now.Add(-keep)
+	} else if d.cfg.MaxBytes <= 0 {
+		return nil
+	}
+	l, err := d.log(name)
+	if err != nil {
+		return err
+	}
+	var rolled error // a full disk, which what is deleted may mend
+	if keep > 0 {
+		rolled = l.Roll(ctx, now.Add(-keep/segments))
+	}
+	was, err := l.Bounds(ctx)
+	if err != nil {
+		return err
+	}
+	upTo := was.End
+	learnt, oldest, isEvents, err := d.learnt(ctx, name)
+	if err != nil {
+		return err
+	}
+	if isEvents { // what no model has learnt stays
+		upTo = learnt
+	}
+	first, err := l.Retain(before, d.cfg.MaxBytes, upTo)
+	if err == nil && first > was.First {
+		d.cfg.Log.Info("old records are deleted", "log", name, "up_to_offset", first-1, "retention", keep)
+		if isEvents && oldest < first {
+			d.cfg.Log.Warn("the log has not all that a kept version needs to go on from: that version can still answer, "+
+				"but not be learnt on from", "log", name, "needs_offset", oldest, "log_begins_at", first)
+		}
+	}
+	return errors.Join(err, rolled)
+}
+
+// learnt returns how far the model of an events log has learnt it, and how far the oldest of its kept
+// versions has. Without a model both are 0.
+func (d *Dir) learnt(ctx context.Context, name string) (next, oldest int64, isEvents bool, err error) {
+	model, isEvents := strings.CutPrefix(name, stream.EventsTopic(""))
+	if !isEvents {
+		return 0, 0, false, nil
+	}
+	d.mu.Lock()
+	learnt := d.learntBy[model]
+	d.mu.Unlock()
+	store, err := learnt, error(nil)
+	if store == nil {
+		store, err = d.Store(model)
+	}
+	if err != nil {
+		return 0, 0, true, nil // no model has such a name
+	}
+	history, err := store.History(ctx)
+	if errors.Is(err, state.ErrNone) {
+		return 0, 0, true, nil
+	}
+	if err != nil || len(history) == 0 {
+		return 0, 0, true, err
+	}
+	return history[0].Position.Next, history[len(history)-1].Position.Next, true, nil
+}
+
+// verify reads all logs through.
+func (d *Dir) verify(ctx context.Context) {
+	names, err := d.names()
+	if err != nil {
+		d.cfg.Log.Error("read the logs through", "error", err)
+	}
+	for _, name := range names {
+		l, err := d.log(name)
+		if err != nil {
+			d.cfg.Log.Error("a log cannot be opened", "log", name, "error", err)
+			continue
+		}
+		damaged, err := l.Verify(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.cfg.Log.Error("a log could not be read through", "log", name, "error", err)
+		}
+		for _, bad := range damaged {
+			d.cfg.Log.Error("damage was found when the log was read through", "log", name, "error", bad)
+		}
+	}
+}
+
+const retentionName = "retention"
+
+// Retention implements [stream.Logs].
+func (d *Dir) Retention(_ context.Context, name string) (keep time.Duration, bounded bool, err error) {
+	if err := checkName(name); err != nil {
+		return 0, false, err
+	}
+	d.mu.Lock()
+	keep, unsaid := d.keeps[name]
+	d.mu.Unlock()
+	if unsaid {
+		return keep, d.cfg.MaxBytes > 0, nil
+	}
+	b, err := os.ReadFile(filepath.Join(d.folder(name), retentionName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return DefaultRetention, d.cfg.MaxBytes > 0, nil
+	}
+	if err == nil {
+		keep, err = time.ParseDuration(string(bytes.TrimSpace(b)))
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("retention of log %s: %w", name, err)
+	}
+	return keep, d.cfg.MaxBytes > 0, nil
+}
+
+// setRetention writes how long a log keeps a record.
+func (d *Dir) setRetention(name string, keep time.Duration) error {
+	text := []byte(max(keep, -time.Second).String() + "\n")
+	path := filepath.Join(d.folder(name), retentionName)
+	if b, err := os.ReadFile(path); err == nil && bytes.Equal(b, text) {
+		return nil
+	}
+	f, err := os.CreateTemp(d.folder(name), "."+retentionName+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

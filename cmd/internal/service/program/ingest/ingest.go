@@ -1,0 +1,281 @@
+// Package ingest is the program cmd/ingest, which writes labelled events to Kafka: from
+// files, and over HTTP. hamlet runs it too, under the name hamlet-ingest.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/tokens"
+	"hamlet/cmd/internal/service/follow"
+	"hamlet/cmd/internal/service/ingest"
+	"hamlet/cmd/internal/service/machine"
+	"hamlet/cmd/internal/service/parts"
+	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/show/progress"
+	"hamlet/cmd/internal/show/report"
+	"hamlet/stream"
+	"hamlet/stream/kafka"
+)
+
+const description = `Writes labelled events to Kafka, from files or over HTTP. Without --kafka it writes
+files to the log of a hamlet up that runs on this machine.
+
+Examples:
+  ingest --kafka kafka:9092 --spam spam.mbox --ham ham.mbox
+  ingest --spam spam.mbox --ham ham.mbox       beside a hamlet up, as its user
+  ingest --kafka kafka:9092 --index index.csv corpus.tar.gz
+  mailfeed | ingest --kafka kafka:9092 --format jsonl -
+  ingest --kafka kafka:9092 --http 127.0.0.1:9100 --token "$TOKEN"
+  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+    -d '{"id":"a1","label":"spam","text":"You won"}' 127.0.0.1:9100/v1/events
+  ingest --kafka kafka:9092 --from-topic hamlet.feeds.desk --source desk
+  ingest --kafka kafka:9092 --http :9100 --token "$TOKEN" --metrics :9103 \
+    --http-tls-cert cert.pem --http-tls-key key.pem    # for other machines
+
+If the topic ends in an event of the source, ingest continues after that event.
+With --no-resume it sends the whole source.
+
+A copier (--from-topic) goes on where its consumer group is. One that was stopped for
+longer than Kafka's offsets.retention.minutes (seven days by default) starts at the beginning: what
+lies beyond the model's duplicate window is learnt twice.`
+
+type flags struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input; .gz and .zst are unpacked."`
+	source.Flags
+	settings.ModelName
+	settings.Machine
+	settings.Kafka
+	settings.Topic
+	Resume bool     `help:"Continue after the last event in the topic, if it is from this source." default:"true" negatable:""`
+	From   string   `name:"from-topic" help:"Copy the events of this topic, which one principal writes; they get the source of --source." placeholder:"TOPIC"`
+	Tenant []string `help:"Tenants that --from-topic may name; \"*\": every one." default:"default" placeholder:"NAME"`
+	Rate   float64  `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
+	HTTP   string   `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with tokens, POST /v1/events." placeholder:"ADDR"`
+	settings.EventsHTTP
+	Token    string        `help:"Bearer token of POST /v1/events; better in the environment." placeholder:"SECRET"`
+	InFlight int           `help:"Requests to POST /v1/events handled at the same time; further ones get 429." default:"16" placeholder:"N"`
+	Deadline time.Duration `help:"POST /v1/events waits this long for Kafka, then answers 503." default:"10s" placeholder:"D"`
+	cli.LogFlags
+	cli.ProgramFlags
+}
+
+const (
+	maxInFlight = 1024        // requests of up to 40 MiB
+	maxDeadline = time.Minute // an answer later than that is not taken: see package httpd
+)
+
+// check reports flags that contradict each other or are outside their range.
+func (f *flags) check(hasSource bool) error {
+	switch {
+	case f.From != "":
+		return f.checkCopy(hasSource)
+	case !hasSource && f.HTTP == "":
+		return cli.Usagef("nothing to ingest: name a source, or an address with --http")
+	case !hasSource && f.Token == "" && f.Tokens == "":
+		return cli.Usagef("the HTTP endpoint for events needs a bearer token: set --tokens, or --token (or HAMLET_TOKEN)")
+	case f.InFlight < 1 || f.InFlight > maxInFlight:
+		return cli.Usagef("--in-flight: %d is not in 1…%d", f.InFlight, maxInFlight)
+	case f.Deadline <= 0 || f.Deadline > maxDeadline:
+		return cli.Usagef("--deadline: %v is not above zero, up to %v", f.Deadline, maxDeadline)
+	}
+	groups := []settings.Checker{f.Topic}
+	if !f.beside(hasSource) {
+		groups = append(groups, f.Kafka)
+	}
+	return errors.Join(f.CheckAt(f.HTTP, f.Token), settings.Check(groups...), settings.CheckRate(f.Rate))
+}
+
+// beside reports whether events go to a hamlet up on this machine. It has an HTTP door of its own.
+func (f *flags) beside(hasSource bool) bool {
+	return hasSource && f.HTTP == "" && len(f.Kafka.Kafka) == 0
+}
+
+// checkCopy reports flags that contradict --from-topic.
+func (f *flags) checkCopy(hasSource bool) error {
+	switch {
+	case hasSource:
+		return cli.Usagef("--from-topic is in place of a file: name one of them")
+	case f.Token != "" || f.Tokens != "":
+		return cli.Usagef("--from-topic: run another ingest for events over HTTP; this one may have other rights in Kafka")
+	case len(f.Source) != 1 || f.Source[0].Share != 0:
+		return cli.Usagef("--from-topic: name the source of its events with --source NAME")
+	case f.Rate != 0 || !f.Resume:
+		return cli.Usagef("--from-topic goes on where its consumer group is, as fast as it goes: leave --rate and --no-resume out")
+	}
+	return errors.Join(f.CheckAt(f.HTTP, ""), settings.Check(f.Kafka, f.Topic))
+}
+
+// Run runs the program with its arguments until it is done or ctx ends.
+func Run(ctx context.Context, args []string, stdio cli.IO) error {
+	var f flags
+	if _, err := settings.Parse("ingest", description, &f, args, stdio); err != nil {
+		return err
+	}
+	log := f.Logger(stdio.Err)
+	sourceConfig := f.Flags.Config(f.Sources, source.FlipFlags{})
+	sourceConfig.Stdin, sourceConfig.Standing = stdio.In, true
+	hasSource := !sourceConfig.None()
+	err := f.check(hasSource)
+	if err != nil {
+		return err
+	}
+	if err := parts.CheckOpenFiles("ingest", parts.ServiceFiles); err != nil {
+		return err
+	}
+	var src *source.Source
+	if hasSource {
+		if src, err = source.Open(sourceConfig); err != nil {
+			return err
+		}
+		defer src.Close()
+	}
+	s := parts.New("hamlet-ingest", f.Model, log)
+	defer s.Close()
+	if f.beside(hasSource) {
+		s.Logs, err = f.Machine.Beside(f.Kafka, "hamlet-ingest", log)
+	} else {
+		err = s.OpenKafka(ctx, f.Kafka, f.Topic)
+	}
+	if err != nil {
+		return err
+	}
+	events, err := s.OpenLog(s.Topic())
+	if err != nil {
+		return err
+	}
+	log.Info("ingest starts",
+		"model", f.Model, "kafka", f.Kafka.Kafka, "http", f.HTTP, "token", f.Token != "", "tokens", f.Tokens)
+	m := newMetrics(s.Registry)
+	file, err := f.OpenTokens(log)
+	if err != nil {
+		return err
+	}
+	h, err := f.http(m, file, events, log)
+	if err != nil {
+		return err
+	}
+	work := file.Watch
+	if f.From != "" {
+		letters, err := s.OpenLog(stream.DeadLetterTopic)
+		if err != nil {
+			return err
+		}
+		work = func(ctx context.Context) error {
+			return ingest.Copy(ctx, ingest.CopyConfig{
+				Kafka: s.Logs.(kafka.Config), From: f.From, Group: "hamlet.ingest." + f.Model + "." + f.From,
+				Events: events, Letters: letters, Source: f.Source[0].Name, Tenants: f.Tenant, Log: log,
+				Copied: func(letters, events int) { m.rejected.Add(float64(letters)); m.sent.Add(float64(events)) },
+			})
+		}
+	}
+	if src != nil {
+		work = func(ctx context.Context) error {
+			g, ctx := errgroup.WithContext(ctx)
+			if file != nil {
+				g.Go(func() error { return file.Watch(ctx) })
+			}
+			g.Go(func() error { return f.stream(ctx, src, follow.Topic(events, s.Logs), events, m, stdio, log) })
+			return g.Wait()
+		}
+	}
+	err = s.Run(ctx, h, work)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		log.Info("stopped; what was sent is in the topic, and the same command goes on behind it")
+		return nil
+	}
+	return err
+}
+
+func (f *flags) stream(ctx context.Context, src *source.Source, read follow.Config, events stream.Appender,
+	m *metrics, stdio cli.IO, log *slog.Logger) error {
+	rejections := report.Rejections{W: stdio.Err}
+	counter := progress.NewCounter(stdio.Err)
+	sent := 0
+	cfg := ingest.Config{
+		Events: machine.Waiting(events), Rate: f.Rate, Log: log,
+		Rejected: func(err error) { m.rejected.Inc(); rejections.Add(err) },
+		Sent: func(n int) {
+			m.sent.Add(float64(n))
+			sent += n
+			total, _ := src.Total()
+			counter.Set(sent, total)
+		},
+	}
+	var err error
+	cfg.Once = src.Once()
+	if f.Resume {
+		if cfg.Resume, err = ingest.FindEnd(ctx, read, log); errors.Is(err, stream.ErrDenied) {
+			return fmt.Errorf("%w; or, as a user that only writes, send the whole source with --no-resume", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	start := time.Now()
+	stats, err := ingest.Source(ctx, cfg, func() (ingest.Items, error) { return src.Events(), nil })
+	counter.Close()
+	rejections.Close()
+	if err != nil {
+		return err
+	}
+	log.Info("the source has been sent", "events", stats.Sent, "already_there", stats.Skipped,
+		"rejected", stats.Rejected, "seconds", time.Since(start).Seconds())
+	if stats.Sent+stats.Skipped == 0 {
+		return fmt.Errorf("nothing was sent: the source holds no event that can be learnt from (%d rejected)", stats.Rejected)
+	}
+	return nil
+}
+
+// http returns what ingest serves over HTTP.
+func (f *flags) http(m *metrics, file *tokens.File, topic stream.Topic, log *slog.Logger) (parts.HTTP, error) {
+	readiness := ingest.NewReadiness(func(ctx context.Context) error {
+		_, err := follow.Bounds(ctx, follow.Config{Log: topic, Name: topic.Name()})
+		return err
+	})
+	h := parts.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Metrics: f.Metrics, Ready: readiness.Ready}
+	if f.Token == "" && file == nil {
+		return h, nil
+	}
+	events, err := ingest.NewHTTP(ingest.HTTPConfig{
+		Events: topic, Token: f.Token, Tokens: file, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
+		Count: func(token string, code, events int) {
+			m.tokens.Count(token, code, events)
+			m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
+			m.sent.Add(float64(events))
+		},
+	})
+	h.Handlers = map[string]http.Handler{"POST /v1/events": events}
+	return h, err
+}
+
+// metrics are what ingest shows to Prometheus.
+type metrics struct {
+	sent, rejected prometheus.Counter
+	requests       *prometheus.CounterVec
+	tokens         *tokens.Metrics
+}
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	const ns, sub = "hamlet", "ingest"
+	m := &metrics{
+		sent: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "events_total",
+			Help: "Events that Kafka has acknowledged."}),
+		rejected: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "rejected_total",
+			Help: "Items of a source, or records of --from-topic, that cannot be learnt from."}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "http_requests_total",
+			Help: "Requests to POST /v1/events, by status."}, []string{"code"}),
+		tokens: tokens.NewMetrics(registry),
+	}
+	registry.MustRegister(m.sent, m.rejected, m.requests)
+	return m
+}

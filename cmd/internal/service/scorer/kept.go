@@ -1,0 +1,164 @@
+package scorer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hamlet/cmd/internal/process/writebehind"
+	"hamlet/stream"
+	"hamlet/stream/nats"
+)
+
+// A MailStore keeps scored mail. [*nats.Kept] is one. Its errors are those of a Kept.
+type MailStore interface {
+	Put(ctx context.Context, m *nats.KeptMail) error
+}
+
+// Console is the door of questions that the console asks, which all want reasons. An answer with
+// reasons at this door decides nothing: it has no line in the journal, and its mail is not kept.
+// Anybody who may ask hamlet.explain can ask so. A score always leaves its line.
+const Console = "console"
+
+// Bounds of a mailKeeper.
+const (
+	maxMail      = 1024     // messages that wait
+	maxMailBytes = 32 << 20 // of them
+	maxRecent    = 8192     // identities that are remembered
+	recently     = time.Hour
+	mailWriters  = 4
+)
+
+var mailRetry = writebehind.Retry{
+	First: writebehind.FirstPause, Lasting: nats.ErrNoKept, Final: []error{nats.ErrKeptTooLarge},
+}
+
+// Why mail is not kept, as the metrics show it.
+const (
+	mailQueue    = "queue"     // the store was slower than the questions, or away
+	mailTooLarge = "too-large" // for NATS
+	mailStopped  = "stopped"   // the store was away when the scorer stopped
+)
+
+// A mailKeeper stores mail that was scored, and makes nobody wait. While the store fails,
+// maxMail messages of maxMailBytes wait in memory. Further ones are dropped and counted. To keep
+// a message costs some 120 µs of processor time, in scorer and NATS together; a score costs 250.
+type mailKeeper struct {
+	store   MailStore
+	metrics *metrics
+	health  *writebehind.Health
+	queue   chan nats.KeptMail
+	bytes   atomic.Int64 // of the messages in queue and in the writers' hands
+
+	mu     sync.Mutex
+	recent map[string]time.Time // what was offered lately, by identity; at most maxRecent
+	ring   []string             // its keys, the oldest at next
+	next   int
+}
+
+// newMailKeeper returns nil without a store.
+func newMailKeeper(store MailStore, m *metrics, log *slog.Logger) *mailKeeper {
+	if store == nil {
+		return nil
+	}
+	return &mailKeeper{
+		store: store, metrics: m, queue: make(chan nats.KeptMail, maxMail), recent: map[string]time.Time{},
+		health: &writebehind.Health{
+			Gauge: m.mailFailing, Log: log, Attrs: []any{"waiting_at_most", maxMail},
+			Fails: "mail is not kept for now; no answer waits for it", Works: "mail is kept again",
+		},
+	}
+}
+
+// offer takes the mail of one request, which must not be changed afterwards. It never waits.
+func (k *mailKeeper) offer(ctx context.Context, requests []*stream.Event, verdicts []stream.Verdict) {
+	if k == nil {
+		return
+	}
+	now := time.Now()
+	for i := range verdicts {
+		if verdicts[i].Identity == "" || !k.first(verdicts[i].Identity, now) {
+			continue
+		}
+		m := nats.KeptMail{Identity: verdicts[i].Identity, Tenant: requests[i].Tenant, Message: requests[i].Body.Mail}
+		size := int64(len(m.Message))
+		if k.bytes.Add(size) > maxMailBytes {
+			k.bytes.Add(-size)
+			k.lose(&m, mailQueue)
+			continue
+		}
+		select {
+		case k.queue <- m:
+		default:
+			k.bytes.Add(-size)
+			k.lose(&m, mailQueue)
+		}
+	}
+}
+
+// first reports whether a message was not offered lately, and notes that it is.
+func (k *mailKeeper) first(identity string, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, known := k.recent[identity]
+	if known && now.Sub(at) < recently {
+		return false
+	}
+	k.recent[identity] = now
+	switch {
+	case known: // it has a place in ring
+	case len(k.ring) < maxRecent:
+		k.ring = append(k.ring, identity)
+	default:
+		delete(k.recent, k.ring[k.next])
+		k.ring[k.next] = identity
+		k.next = (k.next + 1) % maxRecent
+	}
+	return true
+}
+
+// lose counts a message that is not kept. It may be offered again.
+func (k *mailKeeper) lose(m *nats.KeptMail, why string) {
+	k.metrics.mailLost.WithLabelValues(why).Inc()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, known := k.recent[m.Identity]; known {
+		k.recent[m.Identity] = time.Time{}
+	}
+}
+
+// run stores mail until ctx ends, and then what waits: for two seconds at most. Nothing may be
+// offered after ctx has ended.
+func (k *mailKeeper) run(ctx context.Context) {
+	if k == nil {
+		return
+	}
+	writebehind.Run(ctx, writebehind.Flush, mailWriters, k.queue, func(work context.Context, m *nats.KeptMail) {
+		k.keep(ctx, work, m)
+		k.bytes.Add(-int64(len(m.Message)))
+	})
+}
+
+// keep stores a message, and tries again until stopping ends. Each attempt ends with work.
+func (k *mailKeeper) keep(stopping, work context.Context, m *nats.KeptMail) {
+	err := mailRetry.Do(stopping, func() error {
+		err := k.store.Put(work, m)
+		if errors.Is(err, nats.ErrKeptTooLarge) {
+			k.health.Note(nil) // the store answers
+		} else {
+			k.health.Note(err)
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		k.metrics.mailKept.Inc()
+	case errors.Is(err, nats.ErrKeptTooLarge):
+		k.lose(m, mailTooLarge)
+	default:
+		k.lose(m, mailStopped)
+	}
+}

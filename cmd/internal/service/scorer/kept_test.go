@@ -1,0 +1,170 @@
+package scorer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"hamlet/stream"
+	"hamlet/stream/mail"
+	"hamlet/stream/nats"
+	"hamlet/stream/questions"
+)
+
+// A fakeMail is a store that does what fail says.
+type fakeMail struct {
+	mu   sync.Mutex
+	fail func(*nats.KeptMail) error
+	got  []nats.KeptMail
+}
+
+func (f *fakeMail) Put(ctx context.Context, m *nats.KeptMail) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		if err := f.fail(m); err != nil {
+			return err
+		}
+	}
+	f.got = append(f.got, *m)
+	return nil
+}
+
+func asked1(identity string, size int) ([]*stream.Event, []stream.Verdict) {
+	return []*stream.Event{{Tenant: "example.org", Body: stream.Body{Kind: stream.Mail, Mail: make([]byte, size)}}}, []stream.Verdict{{Identity: identity}}
+}
+
+// Mail that is scored can be read again by its identity, whatever door it names. Any number of
+// questions about it store it once, and the console's none.
+func TestScoredMailIsKept(t *testing.T) {
+	r := miniredis.RunT(t)
+	store := openStore(t, r)
+	l := newTeacher(t, store)
+	l.learn(20)
+	l.save()
+	url, _ := natsAt(t, "127.0.0.1:0", t.TempDir())
+	conn := connect(t, url)
+	kept, err := nats.NewKept(conn, nats.KeptConfig{Age: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, Config{Questions: over(conn), Store: store, Journal: newJournalOn(t, conn), Mail: kept})
+	c := ask(t, url)
+	message := func(i int) []byte { return fmt.Appendf(nil, "Subject: canary %d\r\n\r\nclaim your prize\r\n", i) }
+	identity := func(i int) string {
+		m := mail.Parse(message(i))
+		return mail.Identity("example.org", &m)
+	}
+	for _, m := range [][]byte{message(1), message(2), message(1)} {
+		if _, err := c.Ask(patience(t), questions.Question{Body: m, ContentType: questions.Mail, Tenant: "example.org", Door: "milter"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Ask(patience(t), questions.Question{Body: message(3), ContentType: questions.Mail, Explain: true, Tenant: "example.org", Door: Console}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Ask(patience(t), questions.Question{Body: message(4), ContentType: questions.Mail, Tenant: "example.org", Door: Console}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Ask(patience(t), questions.Question{Body: []byte("a text"), ContentType: questions.Text, Tenant: "example.org", Door: "http"}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); testutil.ToFloat64(s.metrics.mailKept) < 3; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("mail is not kept")
+		}
+	}
+	reader, err := nats.NewKeptReader(conn, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{1, 2, 4} {
+		if m, err := reader.Get(patience(t), identity(i)); err != nil || !bytes.Equal(m.Message, message(i)) || m.Tenant != "example.org" {
+			t.Errorf("message %d: %+v, %v", i, m, err)
+		}
+	}
+	if _, err := reader.Get(patience(t), identity(3)); !errors.Is(err, nats.ErrNotKept) {
+		t.Errorf("what the console asked about: %v", err)
+	}
+	if n := testutil.ToFloat64(s.metrics.mailKept); n != 3 {
+		t.Errorf("%v messages are kept, want 3", n)
+	}
+}
+
+// A store that is away costs nobody time: what does not fit is dropped and counted, and may be
+// offered again. What waits is stored when the store is back.
+func TestMailKeeperIsBounded(t *testing.T) {
+	store, m := &fakeMail{fail: func(*nats.KeptMail) error { return errors.New("away") }}, newMetrics()
+	k := newMailKeeper(store, m, slog.New(slog.DiscardHandler))
+	lost := func(why string) float64 { return testutil.ToFloat64(m.mailLost.WithLabelValues(why)) }
+	const n = maxMail + 10
+	for i := range n {
+		requests, verdicts := asked1(fmt.Sprint(i), 10)
+		k.offer(t.Context(), requests, verdicts)
+		k.offer(t.Context(), requests, verdicts) // again
+	}
+	if got := lost(mailQueue); got != 2*10 { // those that were lost are offered again
+		t.Errorf("%v are lost, want 20", got)
+	}
+	store.fail = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	k.run(ctx) // stores what waits
+	if len(store.got) != maxMail || k.bytes.Load() != 0 {
+		t.Errorf("%d are stored, %d bytes left", len(store.got), k.bytes.Load())
+	}
+
+	// Bytes are bounded too.
+	k = newMailKeeper(store, m, slog.New(slog.DiscardHandler))
+	for i := range 5 {
+		k.offer(t.Context(), first(asked1(fmt.Sprint("large ", i), maxMailBytes/4)), []stream.Verdict{{Identity: fmt.Sprint("large ", i)}})
+	}
+	if got := lost(mailQueue); got != 2*10+1 {
+		t.Errorf("%v are lost, want one more", got)
+	}
+
+	// What can never be stored is dropped, and so is what waits when the scorer stops.
+	k = newMailKeeper(store, m, slog.New(slog.DiscardHandler))
+	store.fail = func(m *nats.KeptMail) error {
+		if strings.HasPrefix(m.Identity, "large") {
+			return nats.ErrKeptTooLarge
+		}
+		return errors.New("away")
+	}
+	for _, id := range []string{"large", "small"} {
+		k.offer(t.Context(), first(asked1(id, 1)), []stream.Verdict{{Identity: id}})
+	}
+	k.run(ctx)
+	if lost(mailTooLarge) != 1 || lost(mailStopped) != 1 || testutil.ToFloat64(m.mailFailing) != 1 {
+		t.Errorf("%v too large, %v stopped, failing %v", lost(mailTooLarge), lost(mailStopped), testutil.ToFloat64(m.mailFailing))
+	}
+}
+
+func first[A, B any](a A, _ B) A { return a }
+
+// Identities are remembered for a while, and not without end.
+func TestMailKeeperForgets(t *testing.T) {
+	k := newMailKeeper(&fakeMail{}, newMetrics(), slog.New(slog.DiscardHandler))
+	now := time.Now()
+	for i := range 3 * maxRecent {
+		if !k.first(fmt.Sprint(i), now) {
+			t.Fatalf("%d is not the first", i)
+		}
+	}
+	if len(k.recent) != maxRecent || len(k.ring) != maxRecent {
+		t.Errorf("%d and %d are remembered", len(k.recent), len(k.ring))
+	}
+	newest := fmt.Sprint(3*maxRecent - 1)
+	if k.first(newest, now) || !k.first("0", now) || !k.first(newest, now.Add(recently)) {
+		t.Error("it does not tell what was offered lately")
+	}
+}

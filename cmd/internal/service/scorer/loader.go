@@ -1,0 +1,271 @@
+package scorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"hamlet/state"
+)
+
+// A Store is where checkpoints are read. Package storetest has its laws.
+type Store interface {
+	// Layout refuses a model for each of several partitions: the error wraps state.ErrPartitions.
+	Layout(ctx context.Context) error
+	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
+	// Load returns an older version than the pointer's if that is corrupt.
+	Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error)
+}
+
+// askTimeout bounds the questions of a poll. The load of a checkpoint has the limits of the
+// store, which follow its speed.
+const askTimeout = 5 * time.Second
+
+// A loader keeps the served model up to date. It polls the version that the store names, loads
+// it if it has changed, and publishes it by one pointer. If anything fails, the served model
+// stays.
+//
+// The standing changes with what the store says at a poll:
+//
+//	                       what the store says
+//	standing  │ the pointer  named again  behind the model, all else:
+//	          │ is lost                   and not pinned    load what is named
+//	──────────┼────────────────────────────────────────────────────────────────
+//	following │ missing¹     following    relearning        following
+//	missing   │ missing      following    relearning        following
+//	relearning│ relearning   following    relearning        following
+//
+// Named again: the pointer names the checkpoint that was tried last. Behind the model: at a
+// smaller offset than the one that is served. The store has lost its data, or the log has lost
+// records and the learner has stepped back. ¹ If there is a model; else the standing stays as
+// it is. A store that cannot be asked changes nothing.
+type loader struct {
+	store   Store
+	name    string // of the model
+	metrics *metrics
+	log     *slog.Logger
+
+	// Written by the polling goroutine, read by all.
+	current atomic.Pointer[snapshot] // nil until a checkpoint could be loaded
+	stale   atomic.Bool              // the store holds something that is not served, or cannot be asked
+	pin     atomic.Pointer[pin]      // what the store last said of it; nil: nothing is pinned
+
+	// Of the polling goroutine alone.
+	standing standing      // following without a model
+	tried    state.Heading // what was loaded last, or could not be served; zero: load at the next poll in any case
+	bad      error         // why tried, or what replaced it, is not served; nil if the model was made of it
+	newest   int64         // the largest version that was tried in the present history of the store
+	down     bool          // the last question to the store failed, which was logged
+}
+
+// A pin says what the store holds of an operator's pin.
+type pin struct {
+	version int64 // that is pinned
+	lost    bool  // the store has lost that version, and serves the head
+}
+
+// A standing says how the served model relates to the store.
+type standing uint8
+
+const (
+	following  standing = iota // it is the checkpoint that the store names, or the best that could be loaded
+	missing                    // the store has lost the model: it is served on
+	relearning                 // the store lost its data, and its new model is behind: the one from before is served on
+)
+
+func newLoader(store Store, name string, m *metrics, log *slog.Logger) *loader {
+	return &loader{store: store, name: name, metrics: m, log: log}
+}
+
+// poll brings the served model up to date once. It logs each change of state once.
+func (l *loader) poll(ctx context.Context) {
+	err := l.follow(ctx)
+	switch {
+	case ctx.Err() != nil: // the scorer stops: this says nothing about the store
+		return
+	case errors.Is(err, state.ErrNone):
+		l.noteMissing()
+		err = nil
+	case err != nil:
+		l.unreachable(ctx, err)
+	}
+	if err == nil && l.down {
+		l.down = false
+		l.log.Info("the state can be read again", "model", l.name)
+	}
+	l.stale.Store(err != nil || !l.whole())
+}
+
+// whole reports whether what the store holds is served.
+func (l *loader) whole() bool { return l.bad == nil && l.standing == following }
+
+// unreachable notes that the store could not be asked.
+func (l *loader) unreachable(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	l.stale.Store(true)
+	if !l.down {
+		l.down = true
+		l.metrics.loadFailures.Inc()
+		l.log.Warn("the state can't be read, the last good model is served on", "model", l.name, "error", err)
+	}
+}
+
+// follow loads what the pointer names, if it has moved. The error wraps state.ErrNone if the
+// store has lost the pointer; any other means that the store could not be asked. A checkpoint
+// that cannot be served sets l.bad and is no error.
+func (l *loader) follow(ctx context.Context) error {
+	ask, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var named state.Heading
+	err := l.store.Layout(ask)
+	if err == nil {
+		named, err = l.store.Heading(ask, state.Served)
+	}
+	if err == nil {
+		l.notePin(&named)
+	}
+	if err == nil && named == l.tried {
+		l.standing = following
+		return nil
+	}
+	var replaced bool
+	if err == nil {
+		replaced, err = l.replaced(ask, named)
+	}
+	if pinned, _ := l.pinned(); err == nil && (replaced || !pinned) && l.behind(named) {
+		l.relearn(named)
+		return nil
+	}
+	var checkpoint *state.Checkpoint
+	var version int64
+	if err == nil {
+		checkpoint, version, err = l.store.Load(ctx, state.Served)
+	}
+	if err != nil && (ctx.Err() != nil || errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrTransient)) {
+		return err
+	}
+	if replaced {
+		l.newest = 0
+	}
+	before := l.bad
+	l.standing, l.tried, l.newest = following, named, max(l.newest, named.Version)
+	l.bad = l.take(named, version, checkpoint, err)
+	if err != nil && !errors.Is(err, state.ErrCorrupt) {
+		// Only the next checkpoint repairs a corrupt one. Another fault may be repaired
+		// in place, such as a missing access right.
+		l.tried = state.Heading{}
+	}
+	if l.bad != nil && before == nil {
+		l.metrics.loadFailures.Inc()
+		l.log.Error("a checkpoint can't be served, the one before is if there was one",
+			"model", l.name, "version", named.Version, "error", l.bad)
+	}
+	return nil
+}
+
+// behind reports whether what is named is not as far in the log as what is served.
+func (l *loader) behind(named state.Heading) bool {
+	current := l.current.Load()
+	return current != nil && named.Next < current.next
+}
+
+// take serves a loaded checkpoint. err is the load's error. It returns an error unless the
+// version that the store names is served.
+func (l *loader) take(named state.Heading, version int64, c *state.Checkpoint, err error) error {
+	if err != nil {
+		return err
+	}
+	if old := l.current.Load(); old == nil || !old.is(version, c) {
+		fresh, err := newSnapshot(l.name, version, c)
+		if err != nil {
+			return err
+		}
+		l.current.Store(fresh)
+		l.metrics.swaps.Inc()
+		l.log.Debug("another model is served", "model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events, "positions", fresh.ref.Positions)
+		if old == nil {
+			l.log.Info("there is a model to serve", "model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events)
+		}
+	}
+	if version < named.Version {
+		return fmt.Errorf("version %d is not whole; version %d is served", named.Version, version)
+	}
+	return nil
+}
+
+// replaced reports whether the store lost its data, so that what it names belongs to another
+// history than the served model. Within one history the head's version never goes back, and a
+// number never names two versions. The head is asked for only if the pointer went back. A
+// missing or invalid head decides nothing.
+func (l *loader) replaced(ctx context.Context, named state.Heading) (bool, error) {
+	if l.standing != following {
+		return true, nil
+	}
+	if !l.behind(named) && named.Version >= l.newest {
+		return false, nil
+	}
+	head, err := l.store.Heading(ctx, state.Head)
+	switch {
+	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt):
+		head.Version = l.newest
+	case err != nil:
+		return false, err
+	}
+	return head.Version < l.newest || named.Version == l.tried.Version && named.Identity != l.tried.Identity, nil
+}
+
+// relearn goes on serving a model while the store's new one is behind it: a model of few events
+// is worse.
+func (l *loader) relearn(named state.Heading) {
+	if l.standing == relearning {
+		return
+	}
+	l.standing = relearning
+	l.log.Warn("what the state holds now is not as far in the log as what is served, because the state or the log has lost something: "+
+		"the model from before is served until the new one has come as far; restart the scorer to serve the new one at once",
+		"model", l.name, "served_next_offset", l.current.Load().next, "next_offset", named.Next)
+}
+
+// notePin notes what the store says of a pin, and logs a change. It takes the pin out of named,
+// as it says nothing about the checkpoint.
+func (l *loader) notePin(named *state.Heading) {
+	var now, before pin
+	if old := l.pin.Load(); old != nil {
+		before = *old
+	}
+	now = pin{version: named.Pinned, lost: named.Pinned != 0 && named.Pinned != named.Version}
+	named.Pinned = 0
+	if now == before {
+		return
+	}
+	l.pin.Store(&now)
+	switch {
+	case now.lost:
+		l.log.Warn("the pinned version is gone, and the newest is served in its place: `hamlet model pin` another one, or `hamlet model unpin`",
+			"model", l.name, "version", now.version)
+	case now.version != 0:
+		l.log.Info("an operator pinned a version: it is served until `hamlet model unpin`", "model", l.name, "version", now.version)
+	default:
+		l.log.Info("no version is pinned any more: the newest is served", "model", l.name, "version", before.version)
+	}
+}
+
+// pinned reports whether the store serves a pinned version, and whether it has lost it.
+func (l *loader) pinned() (pinned, lost bool) {
+	p := l.pin.Load()
+	return p != nil && p.version != 0 && !p.lost, p != nil && p.lost
+}
+
+// noteMissing notes that the store has lost the served model.
+func (l *loader) noteMissing() {
+	if l.current.Load() == nil || l.standing != following {
+		return
+	}
+	l.standing = missing
+	l.log.Warn("the state does not hold the model any more: the last one is served on", "model", l.name)
+}

@@ -1,0 +1,215 @@
+// Package scorer is the loop of the scorer: it keeps the model of the newest
+// checkpoint in memory and answers score requests from it, over NATS. It stores
+// nothing; any number of scorers share the requests.
+//
+//	s, err := scorer.New(scorer.Config{Questions: service, Store: store, Model: "default", Log: log})
+//	if err != nil {
+//		return err
+//	}
+//	return s.Run(ctx)
+//
+// # Rules
+//
+//   - A served model is never locked and never changed. A loader builds the next one and
+//     swaps one pointer.
+//   - All verdicts of a request come from one model, which they name.
+//   - Without the store, the last good model is served. Its age is in every verdict.
+//   - Another model answers in the place of the scorer's own once an operator has promoted it,
+//     and it is whole in memory.
+//   - No answer waits for the journal of decisions, nor for mail to be kept.
+package scorer
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hamlet/algos/model"
+	"hamlet/stream"
+	"hamlet/stream/questions"
+)
+
+// A Config says what a scorer serves, and where.
+type Config struct {
+	Questions questions.Questions // about Model: where they come from
+	Store     Store
+	Model     string // default stream.DefaultName
+
+	Promotions *Promotions // nil: no other model answers in the place of Model
+
+	// The thresholds of the verdict, 0 < HamAt ≤ SpamAt ≤ 1: spam from SpamAt if the
+	// interval lies above ½, ham up to HamAt, else unsure.
+	SpamAt, HamAt float64
+
+	PollInterval time.Duration // between polls of the store
+
+	Journal      Journal // gets every decision; nil: none
+	LogDecisions bool    // every decision goes to Log too
+
+	Mail MailStore // gets the mail that is scored; nil: none
+
+	Registerer prometheus.Registerer // nil: no metrics are shown
+	Log        *slog.Logger          // nil: silent
+}
+
+// Defaults of a Config.
+const (
+	SpamAt, HamAt = 0.9, 0.5
+	PollInterval  = 250 * time.Millisecond
+)
+
+type thresholds struct{ spam, ham float64 }
+
+// A Scorer answers from the newest good model.
+type Scorer struct {
+	cfg      Config
+	at       thresholds
+	follower *follower
+	metrics  *metrics
+	journal  *decisions  // nil: nobody wants decisions
+	mail     *mailKeeper // nil: nobody wants mail
+}
+
+// New returns a scorer. The error reports everything that is wrong with cfg.
+func New(cfg Config) (*Scorer, error) {
+	cfg.Model = cmp.Or(cfg.Model, stream.DefaultName)
+	cfg.SpamAt = cmp.Or(cfg.SpamAt, SpamAt)
+	cfg.HamAt = cmp.Or(cfg.HamAt, min(HamAt, cfg.SpamAt))
+	cfg.PollInterval = cmp.Or(cfg.PollInterval, PollInterval)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	errs := []error{stream.CheckModelName(cfg.Model)}
+	if !(cfg.HamAt > 0 && cfg.HamAt <= cfg.SpamAt && cfg.SpamAt <= 1) || math.IsNaN(cfg.HamAt+cfg.SpamAt) {
+		errs = append(errs, fmt.Errorf("thresholds: ham at %v and spam at %v; 0 < ham ≤ spam ≤ 1 is wanted", cfg.HamAt, cfg.SpamAt))
+	}
+	if cfg.PollInterval < 0 {
+		errs = append(errs, fmt.Errorf("poll interval: %v is negative", cfg.PollInterval))
+	}
+	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
+	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
+	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
+	s.follower = newFollower(cfg.Store, cfg.Model, cfg.Promotions, s.metrics, cfg.Log)
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("scorer: %w", err)
+	}
+	if cfg.Registerer != nil {
+		if err := s.metrics.register(cfg.Registerer, s); err != nil {
+			return nil, fmt.Errorf("scorer: metrics: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Run serves until ctx ends, and then answers the requests that it has taken. It polls
+// the store first, so that a new scorer does not refuse requests that others could
+// answer.
+func (s *Scorer) Run(ctx context.Context) error {
+	s.follower.poll(ctx)
+	if s.follower.current() == nil && ctx.Err() == nil {
+		s.cfg.Log.Info("no model yet: requests are refused until the learner has saved one", "model", s.cfg.Model)
+	}
+	loading, stop := context.WithCancel(ctx)
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		s.follower.run(loading, s.cfg.PollInterval)
+	}()
+	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		var both sync.WaitGroup
+		both.Go(func() { s.journal.run(keeping) })
+		both.Go(func() { s.mail.run(keeping) })
+		both.Wait()
+	}()
+	err := s.cfg.Questions.Serve(ctx, s, s.metrics.observe)
+	stop()
+	stopKeeping()
+	<-loaded
+	<-kept
+	if err != nil {
+		return fmt.Errorf("scorer of model %s: %w", s.cfg.Model, err)
+	}
+	return nil
+}
+
+// Listening is closed once requests reach the scorer, with or without a model.
+func (s *Scorer) Listening() <-chan struct{} { return s.cfg.Questions.Ready() }
+
+// Ready returns nil if the scorer can answer, even from an old model. Otherwise the
+// error says what is missing.
+func (s *Scorer) Ready() error {
+	select {
+	case <-s.cfg.Questions.Ready():
+	default:
+		return errors.New("not listening on nats yet")
+	}
+	if !s.cfg.Questions.Connected() {
+		return errors.New("the nats server can't be reached")
+	}
+	if s.follower.current() == nil {
+		return s.noModel()
+	}
+	return nil
+}
+
+// Served returns the scorer's model if it has these bytes, else nil. It never changes.
+func (s *Scorer) Served(sha256 [sha256.Size]byte) *model.Model {
+	if current := s.follower.current(); current != nil && current.sha256 == sha256 {
+		return current.model
+	}
+	return nil
+}
+
+func (s *Scorer) noModel() *questions.Refusal {
+	text := "no model yet: the learner of " + s.cfg.Model + " has saved none"
+	if s.follower.stale() {
+		text = "no model yet: the state of " + s.cfg.Model + " can't be read; the scorer's log says why"
+	}
+	return &questions.Refusal{Code: questions.Unavailable, Text: text}
+}
+
+// Score implements [questions.Answerer]. All verdicts of a batch come from one model.
+func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error) {
+	current := s.follower.current()
+	if current == nil {
+		return nil, s.noModel()
+	}
+	now := time.Now()
+	verdicts, grounds, err := current.score(ctx, requests, asked{words: explain, most: questions.Words(ctx), grounds: s.journal != nil}, s.at, now)
+	if err != nil {
+		return nil, err
+	}
+	s.metrics.answered(verdicts)
+	if explain && questions.Door(ctx) == Console {
+		return verdicts, nil
+	}
+	s.journal.add(ctx, requests, verdicts, grounds, now)
+	s.mail.offer(ctx, requests, verdicts)
+	return verdicts, nil
+}
+
+// Info implements [questions.Answerer].
+func (s *Scorer) Info(context.Context) (stream.Info, error) {
+	current := s.follower.current()
+	if current == nil {
+		return stream.Info{}, s.noModel()
+	}
+	info := current.info
+	info.Model.AgeMS = current.age(time.Now()).Milliseconds()
+	info.Stale = s.follower.stale()
+	info.Pinned, info.PinLost = s.follower.answering.Load().pinned()
+	info.SpamAt, info.HamAt = s.at.spam, s.at.ham
+	if p := s.follower.promotion.Load(); p != nil {
+		info.Promoted = &stream.Promoted{For: s.cfg.Model, Since: p.Since, By: p.By}
+	}
+	return info, nil
+}

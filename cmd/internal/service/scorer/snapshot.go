@@ -1,0 +1,167 @@
+package scorer
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"hamlet/algos/model"
+	"hamlet/algos/trust"
+	"hamlet/cmd/internal/service/example"
+	"hamlet/cmd/internal/service/wire"
+	"hamlet/state"
+	"hamlet/stream"
+	"hamlet/stream/mail"
+	"hamlet/stream/questions"
+)
+
+// A snapshot is one version of a model as it was saved. It never changes; a newer one replaces it. Any
+// number of goroutines may ask it.
+type snapshot struct {
+	version int64 // of the checkpoint
+	sha256  [sha256.Size]byte
+	next    int64 // offset of its log
+	model   *model.Model
+	ref     stream.ModelRef
+	info    stream.Info // without the fields that depend on the present time
+
+	predictors sync.Pool // of *model.Predictor
+}
+
+// newSnapshot restores a checkpoint's model.
+func newSnapshot(name string, version int64, c *state.Checkpoint) (*snapshot, error) {
+	m, err := model.Restore(c.Model)
+	if err != nil {
+		return nil, fmt.Errorf("restore version %d: %w", version, err)
+	}
+	s := &snapshot{version: version, sha256: c.ModelSHA256, next: c.Position.Next, model: m}
+	s.ref = stream.ModelRef{Name: name, SHA256: hex.EncodeToString(s.sha256[:]), Positions: []int64{s.next}}
+	s.info = stream.Info{Model: s.ref, Events: c.Events, Saved: c.Saved, Numerics: c.Numerics, Sources: countSources(m)}
+	for _, i := range m.Incidents() {
+		s.info.Incidents = append(s.info.Incidents, wire.Incident(name, &i))
+	}
+	s.predictors.New = func() any { return m.NewPredictor() }
+	return s, nil
+}
+
+// is reports whether s was made from a checkpoint that is stored as version.
+func (s *snapshot) is(version int64, c *state.Checkpoint) bool {
+	return s.version == version && s.next == c.Position.Next && s.info.Saved.Equal(c.Saved) && s.sha256 == c.ModelSHA256
+}
+
+// countSources counts the sources of a model.
+func countSources(m *model.Model) (n stream.Sources) {
+	known, anchors, muted, doubted := map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}
+	for _, s := range m.Sources() {
+		known[s.Key] = true
+		switch {
+		case s.Role == trust.Anchor:
+			anchors[s.Key] = true
+		case s.Role == trust.Muted:
+			muted[s.Key] = true
+		case s.Weight < 0.5:
+			doubted[s.Key] = true
+		}
+	}
+	return stream.Sources{Known: len(known), Anchors: len(anchors), Muted: len(muted), Doubted: len(doubted), LeftOut: len(m.Config().WithoutSources)}
+}
+
+// age returns the time since the checkpoint was saved, 0 if the learner's clock is
+// ahead of ours.
+func (s *snapshot) age(now time.Time) time.Duration { return max(0, now.Sub(s.info.Saved)) }
+
+// asked says what is wanted beside a prediction.
+type asked struct {
+	words   bool // reasons and words, in the verdict
+	most    int  // words; 0: stream.MaxWords
+	grounds bool // for the journal
+}
+
+// grounds are what the journal says of a message beside its verdict.
+type grounds struct {
+	reasons   []string // names of the largest, at most stream.JournalReasons
+	messageID string   // stream.MessageIDHash
+}
+
+// score answers the requests in order, with the grounds of each if they are asked for. It
+// is an error if the model refuses a body or ctx ends.
+func (s *snapshot) score(ctx context.Context, requests []*stream.Event, want asked, at thresholds, now time.Time) ([]stream.Verdict, []grounds, error) {
+	ref := s.ref
+	ref.AgeMS = s.age(now).Milliseconds()
+	verdicts := make([]stream.Verdict, len(requests))
+	var why []grounds
+	if want.grounds {
+		why = make([]grounds, len(requests))
+	}
+	for i, request := range requests {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		body, how, err := example.Body(request.Tenant, &request.Body)
+		if err != nil {
+			return nil, nil, err
+		}
+		prediction, all, words, err := s.predict(&body, want)
+		if err != nil {
+			return nil, nil, place(err, i, len(requests))
+		}
+		lo, hi := prediction.Interval(model.Z90)
+		p := prediction.P()
+		decision := stream.Decide(p, lo, at.spam, at.ham)
+		verdicts[i] = stream.Verdict{
+			ID: request.ID, P: p, LogOdds: prediction.LogOdds, Interval: [2]float64{lo, hi},
+			Decision: decision, Margin: stream.Margin(prediction.LogOdds, lo, at.spam, decision), Words: words, Model: ref,
+		}
+		if want.words {
+			verdicts[i].Reasons = wire.Reasons(all)
+		}
+		if how.Mail != nil {
+			verdicts[i].Identity = mail.Identity(request.Tenant, how.Mail)
+		}
+		if want.grounds {
+			for _, c := range all[:min(len(all), stream.JournalReasons)] {
+				why[i].reasons = append(why[i].reasons, c.Name)
+			}
+			if how.Mail != nil {
+				why[i].messageID = stream.MessageIDHash(string(how.Mail.MessageID))
+			}
+		}
+	}
+	return verdicts, why, nil
+}
+
+// place gives a refusal its code and, in a batch, the index of its request.
+func place(err error, i, n int) error {
+	var refused *model.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	text := refused.Error()
+	if n > 1 {
+		text = fmt.Sprintf("[%d]: %s", i, text)
+	}
+	return &questions.Refusal{Code: questions.BadRequest, Text: text}
+}
+
+// predict returns the model's prediction for a body, with the contributions of all inputs and
+// with words if they are asked for. To ask for contributions costs some microseconds, and for
+// words about as much as the prediction.
+func (s *snapshot) predict(body *model.Body, want asked) (model.Prediction, []model.Contribution, []stream.Word, error) {
+	p := s.predictors.Get().(*model.Predictor)
+	defer s.predictors.Put(p)
+	switch {
+	case want.words:
+		a, err := p.Attribute(body)
+		return a.Prediction, a.Inputs, wire.Words(a.Words, cmp.Or(want.most, stream.MaxWords)), err
+	case want.grounds:
+		prediction, all, err := p.Explain(body)
+		return prediction, all, nil, err
+	}
+	prediction, err := p.Predict(body)
+	return prediction, nil, nil, err
+}

@@ -1,0 +1,521 @@
+// Package up runs ingest, learner and scorer in one process, on embedded
+// brokers or on real ones, and watches a stream go through them.
+package up
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"hamlet/algos/drift"
+	"hamlet/algos/eval"
+	"hamlet/algos/model"
+	"hamlet/cmd/internal/door/doors"
+	"hamlet/cmd/internal/operate/console"
+	"hamlet/cmd/internal/process/httpd"
+	"hamlet/cmd/internal/service/alert"
+	"hamlet/cmd/internal/service/follow"
+	"hamlet/cmd/internal/service/ingest"
+	"hamlet/cmd/internal/service/learner"
+	"hamlet/cmd/internal/service/machine"
+	"hamlet/cmd/internal/service/parts"
+	"hamlet/cmd/internal/service/scorer"
+	"hamlet/cmd/internal/show/report"
+	"hamlet/state"
+	"hamlet/stream"
+	"hamlet/stream/questions"
+)
+
+// A Config is everything that a run consists of, opened.
+type Config struct {
+	Services *parts.Set     // which opened the parts
+	Learner  learner.Config // Observe and Announce are up's own
+	Scorer   *scorer.Scorer
+	HTTP     *httpd.Server   // nil: none
+	Doors    *doors.Doors    // for mail servers; nil: none
+	Console  *console.Served // nil: none
+	Dir      *machine.Dir    // nil: neither the log nor the models are this program's own
+	Relearn  bool            // both are: see planRelearning
+
+	Open     func() (ingest.Items, error) // the stream; nil: only serve
+	Ingest   ingest.Config
+	From     int                        // the metrics leave out the first so many events
+	Once     bool                       // end after the stream
+	Progress *Progress                  // shows alerts too; off a terminal they are logged
+	Done     func(*report.Result) error // called when the stream has been learnt and saved
+	Log      *slog.Logger
+}
+
+// doorsWait is how long doors wait for the scorer. Then they open without it, so that a
+// Redis that does not answer is seen in the metrics.
+const doorsWait = 10 * time.Second
+
+// Run starts everything and blocks until ctx ends or, with Once, the stream has
+// been learnt and saved.
+//
+// Doors open after the scorer listens, and it answers until they have ended. So a restart
+// refuses no request that a door took.
+//
+// Where the learner ends with an error, and a model is saved, the doors outlive it: answers come
+// from that model, and labels wait in the log. Run returns the learner's error once it is stopped.
+func Run(ctx context.Context, cfg Config) error {
+	again, err := planRelearning(ctx, &cfg)
+	if err != nil {
+		return err
+	}
+	r := &run{cfg: cfg, metrics: eval.New(), again: again, stopped: ctx, learnt: make(chan error, 1)}
+	if again != nil {
+		r.doing.Store("learning the log again")
+	}
+	lc := cfg.Learner
+	lc.Observe, lc.Announce = r.observe, r.alert
+	if r.learner, err = learner.New(lc); err != nil {
+		return err
+	}
+
+	g, ctx := errgroup.WithContext(ctx)
+	learning, stopLearning := context.WithCancel(ctx)
+	defer stopLearning()
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	streaming, stopStreaming := context.WithCancel(ctx)
+	defer stopStreaming()
+	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAnswering()
+	defer cfg.Services.Notify(serving, func() error { return cmp.Or(r.failure(), r.ready()) })()
+
+	g.Go(func() error {
+		err := r.learn(learning)
+		r.learnt <- err
+		if err != nil && r.outlive(ctx, err) {
+			stopStreaming()
+			<-r.stopped.Done()
+		}
+		return err
+	})
+	g.Go(func() error { r.tend(serving); return nil })
+	g.Go(func() error { return cfg.Scorer.Run(answering) })
+	var taking sync.WaitGroup
+	door := func(serve func(context.Context) error) {
+		taking.Add(1)
+		g.Go(func() error {
+			defer taking.Done()
+			cfg.awaitScorer(serving)
+			return serve(serving)
+		})
+	}
+	if cfg.HTTP != nil {
+		cfg.HTTP.SetReady(r.ready, r.standing)
+		door(cfg.HTTP.Run)
+	}
+	if cfg.Doors != nil {
+		door(cfg.Doors.Run)
+	}
+	g.Go(func() error {
+		<-serving.Done()
+		taking.Wait()
+		stopAnswering()
+		return nil
+	})
+	if cfg.Console != nil {
+		g.Go(func() error { return cfg.Console.Run(serving) })
+	}
+	g.Go(func() error {
+		err := r.follow(ctx, streaming, stopLearning)
+		if cfg.Once || err != nil {
+			stopServing()
+		} else {
+			r.announce(serving)
+		}
+		if r.stopped.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // an orderly stop; the learner reports what it could not save
+		}
+		return err
+	})
+	return g.Wait()
+}
+
+// learn runs the learner until ctx ends. Before it learns the log again, where it must.
+func (r *run) learn(ctx context.Context) error {
+	if r.again != nil {
+		err := r.again.run(ctx, func(text string) { r.doing.Store(text) })
+		r.doing.Store("")
+		if err != nil && ctx.Err() == nil {
+			r.cfg.Log.Warn("the model goes on under this program's numerics, and the next start may learn the log again",
+				"error", err)
+			r.learner.Adopt()
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return r.cfg.Services.Learn(r.learner)(ctx)
+}
+
+// tend deletes what is too old of this program's own log, until ctx ends. The log is learnt again first, where
+// it must be.
+func (r *run) tend(ctx context.Context) {
+	if r.cfg.Dir == nil {
+		return
+	}
+	if r.again != nil {
+		select {
+		case <-r.again.read:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() == nil { // else the log may not have been read
+		r.cfg.Dir.Tend(ctx)
+	}
+}
+
+// follow shows how the stream goes until it is learnt and saved, and reports the figures. With Once
+// it has the learner stopped, which saves then.
+func (r *run) follow(ctx, streaming context.Context, stopLearning func()) error {
+	watch, stop := context.WithCancel(ctx)
+	defer stop()
+	var showing sync.WaitGroup
+	showing.Go(func() { r.show(watch) })
+	err := r.stream(streaming)
+	r.noteStatus()
+	if err == nil && r.cfg.Once {
+		stopLearning()
+		select {
+		case err = <-r.learnt:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	} else if err == nil {
+		r.learner.Save()
+		err = r.awaitSaved(streaming)
+	}
+	stop()
+	showing.Wait()
+	r.showAlerts()
+	switch {
+	case r.failure() != nil:
+		return nil // learn returns its error
+	case err != nil:
+		return err
+	}
+	return r.finish(ctx)
+}
+
+// awaitScorer returns once requests reach the scorer, when ctx ends, or after doorsWait.
+func (cfg *Config) awaitScorer(ctx context.Context) {
+	late := time.NewTimer(doorsWait)
+	defer late.Stop()
+	select {
+	case <-cfg.Scorer.Listening():
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}
+
+// outlive reports whether the doors go on without the learner, which has ended with err. It says
+// so, and notes err for ready and standing. A learner that has never held a model ends all of
+// it, unless the log is what ended it: who starts with a wrong flag is to see that at once.
+func (r *run) outlive(ctx context.Context, err error) bool {
+	ofLog := errors.Is(err, follow.ErrReplaced) || errors.Is(err, follow.ErrBehind) || errors.Is(err, follow.ErrGap) ||
+		errors.Is(err, stream.ErrDamaged)
+	if ctx.Err() != nil || r.cfg.Once || !r.held.Load() && !ofLog {
+		return false
+	}
+	if _, err := r.cfg.Services.Store.Heading(ctx, state.Served); err != nil {
+		return false // there is nothing to answer from
+	}
+	r.mu.Lock()
+	r.failed = err
+	r.mu.Unlock()
+	r.cfg.Log.Error("the learner has ended: answers go on from the saved model, labels wait in the log; "+
+		"restart hamlet when this is mended", "error", err)
+	return true
+}
+
+// failure returns the error that the learner has ended with, where the doors have outlived it.
+func (r *run) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// standing returns what /readyz adds where the doors are ready: how the learner stands.
+func (r *run) standing() string {
+	if err := r.failure(); err != nil {
+		return fmt.Sprintf("answers only; the learner has ended, and labels wait in the log: %v", err)
+	}
+	standing := r.learner.Summary()
+	if doing, _ := r.doing.Load().(string); doing != "" {
+		standing = "answers come from the old version; " + doing
+	}
+	if r.cfg.Dir != nil {
+		if err := r.cfg.Dir.Full(); err != nil {
+			return fmt.Sprintf("answers only; labels are refused: %v; %s", err, standing)
+		}
+	}
+	return standing
+}
+
+// ready reports why events can't be learnt or messages not be answered. A missing
+// model is no reason before the first event: whoever sends it may wait for us to be
+// ready.
+func (r *run) ready() error {
+	doing, _ := r.doing.Load().(string)
+	ended := r.failure() != nil || doing != "" // then answers are all that there is to be ready for
+	var err error
+	if !ended {
+		err = r.learner.Ready()
+	}
+	if err != nil {
+		return err
+	}
+	err = r.cfg.Scorer.Ready()
+	var refused *questions.Refusal
+	if errors.As(err, &refused) {
+		if ended || r.learner.Status().Events > 0 {
+			return err
+		}
+		return nil
+	}
+	return err
+}
+
+type run struct {
+	cfg     Config
+	learner *learner.Learner
+	again   *relearning     // before the learner; nil: nothing
+	stopped context.Context // ends when the user stops it
+	learnt  chan error      // takes what the learner ended with
+	stats   ingest.Stats
+	resumed uint64       // the events that the model had learnt before this run; awaitModel writes it
+	held    atomic.Bool  // the learner has held a model
+	doing   atomic.Value // string: what is done before the learner runs; "": it runs
+
+	mu          sync.Mutex
+	failed      error // of the learner, which the doors have outlived
+	reported    bool  // nobody wants the figures any more, and metrics is nil
+	metrics     *eval.Metrics
+	noChange    report.NoChange
+	intervals   report.Intervals
+	doubts      eval.Doubts
+	first, last time.Time
+	seen        int
+	learned     int
+	duplicates  int
+	leftOut     int
+	dead        int
+	alerts      []stream.Alert  // not shown yet; alert adds, showAlerts takes
+	diagnosis   drift.Diagnosis // at the end of the stream; noteStatus writes it
+	gates       []model.Gate    // the same
+}
+
+// alert is called by the learner for every change of an alarm. Off a terminal the
+// change is logged as by a learner.
+func (r *run) alert(a *stream.Alert) {
+	if !r.cfg.Progress.OnTerminal() {
+		alert.Log(r.cfg.Log, a)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.alerts = append(r.alerts, *a)
+}
+
+// observe is called by the learner for every record.
+func (r *run) observe(a learner.Applied) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reported {
+		return
+	}
+	r.last = time.Now()
+	if r.first.IsZero() {
+		r.first = r.last
+	}
+	r.seen++
+	if a.Outcome.Taught() {
+		r.doubts.Add(a.Event.Source, a.Effect.Phi)
+	}
+	switch a.Outcome {
+	case learner.Learned:
+		if r.learned++; r.learned > r.cfg.From {
+			r.metrics.Add(a.Event.Label == stream.Spam, a.Effect.Prediction.LogOdds)
+			r.intervals.Add(a.Effect.Prediction)
+			r.noChange.Add(a.Event.Label == stream.Spam)
+		}
+	case learner.Relearned, learner.Unlearned, learner.Corrected, learner.Uncorrected, learner.Assumed, learner.Unassumed:
+		r.learned++ // not scored: the model had seen or answered the event
+	case learner.Duplicate:
+		r.duplicates++
+	case learner.LeftOut:
+		r.leftOut++
+	case learner.DeadLettered:
+		r.dead++
+	}
+}
+
+// stream publishes the source and waits until the learner has read all of it.
+func (r *run) stream(ctx context.Context) error {
+	if err := r.awaitModel(ctx); err != nil {
+		return err
+	}
+	if r.cfg.Open != nil {
+		cfg := r.cfg.Ingest
+		var err error
+		if cfg.Resume, err = ingest.FindEnd(ctx, r.cfg.Learner.Follow, r.cfg.Log); err != nil {
+			return err
+		}
+		if r.stats, err = ingest.Source(ctx, cfg, r.cfg.Open); err != nil {
+			return err
+		}
+	}
+	end, err := follow.Bounds(ctx, r.cfg.Learner.Follow)
+	if err != nil {
+		return err
+	}
+	return r.await(ctx, func(s learner.Status) bool { return s.Next >= end.End })
+}
+
+// awaitModel waits until the learner holds the model.
+func (r *run) awaitModel(ctx context.Context) error {
+	return r.await(ctx, func(s learner.Status) bool {
+		r.resumed = s.Resumed
+		r.held.Store(true)
+		return true
+	})
+}
+
+func (r *run) awaitSaved(ctx context.Context) error {
+	return r.await(ctx, func(s learner.Status) bool { return s.SavedEnd >= s.Next })
+}
+
+// await waits until the learner holds a model of which done is true.
+func (r *run) await(ctx context.Context, done func(learner.Status) bool) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if s := r.learner.Status(); s.Loaded && done(s) {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// noteStatus notes what the alarms say and how the gates stand, before the learner ends
+// and takes its status with it.
+func (r *run) noteStatus() {
+	s := r.learner.Status()
+	r.mu.Lock()
+	r.diagnosis, r.gates = s.Reading, s.Gates
+	r.mu.Unlock()
+}
+
+// finish reports the stream's figures and the model as it is saved.
+func (r *run) finish(ctx context.Context) error {
+	saved, _, err := r.cfg.Services.Store.Manifest(ctx, state.Head)
+	if err != nil && !errors.Is(err, state.ErrNone) {
+		return err
+	}
+	r.mu.Lock()
+	result := &report.Result{
+		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates, LeftOut: r.leftOut,
+		ResumedAt: int(r.resumed), NoChangeError: r.noChange.Error(), Learned: r.learned,
+	}
+	if !r.cfg.Learner.Model.Alarms.Off {
+		result.Reading = r.diagnosis.String()
+	}
+	result.AddGates(r.gates)
+	if took := r.last.Sub(r.first); took > 0 {
+		result.EventsPerSecond = float64(r.seen) / took.Seconds()
+	}
+	result.SetIntervals(&r.intervals)
+	result.SetDoubts(&r.doubts)
+	r.reported, r.metrics, r.intervals, r.doubts = true, nil, report.Intervals{}, eval.Doubts{}
+	r.mu.Unlock()
+	if err == nil {
+		result.SetModel(saved.Model)
+	}
+	return r.cfg.Done(result)
+}
+
+// show draws the progress twice a second. It takes at most a fiftieth of the time:
+// on a stream of a million events the figures sort a million scores.
+func (r *run) show(ctx context.Context) {
+	if r.cfg.Progress == nil {
+		return
+	}
+	timer := time.NewTimer(showEvery)
+	defer timer.Stop()
+	defer r.cfg.Progress.Close()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			r.showAlerts()
+			start := time.Now()
+			r.cfg.Progress.Draw(r.snapshot())
+			timer.Reset(max(showEvery, 50*time.Since(start)))
+		}
+	}
+}
+
+// showEvery is how often the progress and new alerts are shown.
+const showEvery = 500 * time.Millisecond
+
+// showAlerts writes a line for each alert since the last time.
+func (r *run) showAlerts() {
+	r.mu.Lock()
+	alerts := r.alerts
+	r.alerts = nil
+	r.mu.Unlock()
+	if r.cfg.Progress == nil {
+		return
+	}
+	for i := range alerts {
+		r.cfg.Progress.Say(alert.Sentence(&alerts[i]))
+	}
+}
+
+// announce shows alerts until ctx ends.
+func (r *run) announce(ctx context.Context) {
+	ticker := time.NewTicker(showEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.showAlerts()
+			return
+		case <-ticker.C:
+			r.showAlerts()
+		}
+	}
+}
+
+// A Snapshot is what the progress shows.
+type Snapshot struct {
+	Learned, Duplicates, Dead int
+	Lag                       int64
+	Epsilon                   float64
+	Diagnosis                 drift.Diagnosis
+	Summary                   eval.Summary
+}
+
+func (r *run) snapshot() Snapshot {
+	status := r.learner.Status()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Snapshot{Learned: r.learned, Duplicates: r.duplicates, Dead: r.dead, Summary: r.metrics.Summary()}
+	s.Lag, s.Epsilon, s.Diagnosis = status.Lag(), status.Epsilon, status.Reading
+	return s
+}

@@ -1,0 +1,266 @@
+package access
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"hamlet/cmd/internal/process/secretfile"
+)
+
+// Bounds of a file of users.
+const (
+	maxFile     = 1 << 20
+	maxCost     = 14 // of bcrypt: some seconds of a core
+	maxPassword = 72 // bytes: bcrypt reads no more
+)
+
+// NoPassword stands in the place of the hash of a user whom only a proxy names.
+const NoPassword = "-"
+
+// Users are those of the operator's file, as it was last read without a mistake. A file that is
+// empty, or is not there any more, has no user. The file:
+//
+//	# name:bcrypt:roles
+//	ann:$2a$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW:look,label,operate
+//	bob@example.org:-:look
+//
+// A user without a password, -, comes by way of a proxy. Users may be used concurrently.
+type Users struct {
+	path    string
+	log     *slog.Logger
+	seed    maphash.Seed
+	current atomic.Pointer[table]
+
+	mu   sync.Mutex
+	told string // the last mistake that was logged, and the state of its file; guarded by mu
+}
+
+// A table is a file that was read.
+type table struct {
+	lines  map[string]line
+	hashes [][]byte    // all bcrypt hashes, at least one
+	file   os.FileInfo // nil: it was not there
+}
+
+// A line is one user.
+type line struct {
+	hash       []byte // bcrypt; nil: no password
+	roles      Role
+	credential [sha256.Size]byte // of the hash: another password is another credential
+}
+
+// OpenUsers reads a file. Its errors name the line. A file without a user is one: nobody could
+// log in.
+func OpenUsers(path string, log *slog.Logger) (*Users, error) {
+	u := &Users{path: path, log: log, seed: maphash.MakeSeed()}
+	if u.log == nil {
+		u.log = slog.New(slog.DiscardHandler)
+	}
+	t, err := u.load()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(t.lines) == 0:
+		return nil, fmt.Errorf("users of %s: it has no user; hamlet console user NAME prints a line", path)
+	}
+	u.current.Store(t)
+	return u, nil
+}
+
+// load returns what the file says.
+func (u *Users) load() (*table, error) {
+	data, info, err := secretfile.Read(u.path, maxFile)
+	if err != nil {
+		return nil, fmt.Errorf("users of %s: %w", u.path, err)
+	}
+	t, err := parseUsers(data)
+	if err != nil {
+		return nil, fmt.Errorf("users of %s: %w", u.path, err)
+	}
+	t.file = info
+	return t, nil
+}
+
+// read reads the file again, and returns how many users there are now. After an error they are
+// those that they were. Whoever removes the file removes all.
+func (u *Users) read() (int, error) {
+	t, err := u.load()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t = &table{hashes: [][]byte{nobody}}
+	case err != nil:
+		return 0, err
+	}
+	u.current.Store(t)
+	return len(t.lines), nil
+}
+
+// changed reports whether the file is another than that which was read. A file with a mistake
+// is another, until somebody corrects the file. A nil Users never changes.
+func (u *Users) changed() bool {
+	if u == nil {
+		return false
+	}
+	now, err := os.Stat(u.path)
+	was := u.current.Load().file
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return was != nil
+	case err != nil || was == nil:
+		return true
+	}
+	return !now.ModTime().Equal(was.ModTime()) || now.Size() != was.Size() || !os.SameFile(now, was)
+}
+
+// isNews reports whether a mistake is another than that which was logged last, or the file was
+// written since.
+func (u *Users) isNews(mistake error) bool {
+	state := mistake.Error()
+	if now, err := os.Stat(u.path); err == nil {
+		state = fmt.Sprintf("%s\n%d\n%v", state, now.Size(), now.ModTime())
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	news := state != u.told
+	u.told = state
+	return news
+}
+
+// find returns a user's line. A nil Users has none.
+func (u *Users) find(name string) (line, bool) {
+	if u == nil {
+		return line{}, false
+	}
+	l, ok := u.current.Load().lines[name]
+	return l, ok
+}
+
+// check returns the line of a user with that password. It costs as much for a name that
+// nobody has: the password is then compared with the hash of another user, in vain.
+func (u *Users) check(name, password string) (line, bool) {
+	t := u.current.Load()
+	l, ok := t.lines[name]
+	hash := l.hash
+	if hash == nil {
+		ok = false
+		hash = t.hashes[maphash.String(u.seed, name)%uint64(len(t.hashes))]
+	}
+	if len(password) > maxPassword {
+		password, ok = password[:maxPassword], false
+	}
+	same := bcrypt.CompareHashAndPassword(hash, []byte(password)) == nil
+	return l, same && ok
+}
+
+// parseUsers reads a file. The error names the line of the first mistake, and nothing of it.
+func parseUsers(data []byte) (*table, error) {
+	t := &table{lines: map[string]line{}}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		name, l, err := parseUser(text)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if _, ok := t.lines[name]; ok {
+			return nil, fmt.Errorf("line %d: another line is of the same user", n)
+		}
+		t.lines[name] = l
+		if l.hash != nil {
+			t.hashes = append(t.hashes, l.hash)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("a line is too long: %w", err)
+	}
+	if len(t.hashes) == 0 {
+		t.hashes = [][]byte{nobody}
+	}
+	return t, nil
+}
+
+// nobody is a hash that no known password has.
+var nobody = []byte("$2a$12$aaaaaaaaaaaaaaaaaaaaaOaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
+
+var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`)
+
+// checkName returns an error if no user of the file may have the name.
+func checkName(name string) error {
+	if !userName.MatchString(name) {
+		return errors.New("name: 1 to 64 of letters, digits and ._@+- are wanted, the first a letter or a digit")
+	}
+	return nil
+}
+
+func parseUser(text string) (name string, l line, err error) {
+	fields := strings.Split(text, ":")
+	if len(fields) != 3 {
+		return "", l, errors.New("name:bcrypt:roles is wanted")
+	}
+	if err := checkName(fields[0]); err != nil {
+		return "", l, err
+	}
+	if l.roles, err = ParseRoles(fields[2]); err != nil {
+		return "", l, err
+	}
+	if fields[1] == NoPassword {
+		return fields[0], l, nil
+	}
+	hash := []byte(fields[1])
+	cost, err := bcrypt.Cost(hash)
+	switch {
+	case err != nil || len(hash) != bcryptLength:
+		return "", l, errors.New("a bcrypt hash is wanted behind the name; hamlet console user NAME prints a line")
+	case cost > maxCost:
+		return "", l, fmt.Errorf("the hash has cost %d; at most %d is taken, for logging in would take many seconds", cost, maxCost)
+	}
+	l.hash, l.credential = hash, sha256.Sum256(hash)
+	return fields[0], l, nil
+}
+
+// bcryptLength is that of every bcrypt hash.
+const bcryptLength = 60
+
+// hashCost is that of new hashes: some 0.2 s of a core.
+const hashCost = 12
+
+// newLine returns a line of the file.
+func newLine(name, password string, roles Role) (string, error) {
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	switch n := len(password); {
+	case n < minPassword:
+		return "", fmt.Errorf("the password has %d bytes; at least %d are wanted", n, minPassword)
+	case n > maxPassword:
+		return "", fmt.Errorf("the password has %d bytes; bcrypt reads %d", n, maxPassword)
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), hashCost)
+	if err != nil {
+		return "", fmt.Errorf("hash the password: %w", err)
+	}
+	return fmt.Sprintf("%s:%s:%s\n", name, hash, roles), nil
+}
+
+// minPassword is the shortest password of a new line, in bytes.
+const minPassword = 12
+
+// passwordPatience is how long a login waits while others are checked.
+const passwordPatience = 10 * time.Second

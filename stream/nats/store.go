@@ -1,0 +1,337 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// MostReplicas is JetStream's own bound of a stream's replicas.
+const MostReplicas = 5
+
+// attemptTimeout bounds one request to JetStream. An answer takes a disk write or two.
+const attemptTimeout = 2 * time.Second
+
+// A store is a stream of JetStream that hamlet makes and writes to. The first attempt makes the
+// stream, or gives an existing one what hamlet promises. After a failure the next attempt looks at
+// the stream again, because somebody may have deleted it. The methods may be called concurrently.
+type store struct {
+	what   string                 // it is, for an error
+	want   jetstream.StreamConfig // of a new stream
+	prefix string                 // of the subjects that are published to
+	theirs bool                   // somebody else makes the stream
+
+	amend func(*amendment) error                    // an existing stream
+	tell  func(*jetstream.StreamConfig, *amendment) // logs that the stream was made (nil) or amended
+
+	// Errors to wrap. Without one of the last two, the server's error is told.
+	none     error // nothing is taken until somebody changes the server
+	tooLarge error // the server carries no message of this size
+	full     error // the stream is full
+
+	// special says what to do about err in words of this store's own; nil: explain has the words.
+	special func(err, refusal error) error
+	older   bool // a refusal that is older than the attempt explains it too: several writers share the connection
+
+	limits string // what to do where the server refuses the stream, but for Names.Bytes
+	rights string // what to do where the user lacks rights
+	Names
+
+	conn *natsgo.Conn
+	js   jetstream.JetStream
+
+	mu    sync.Mutex // held while the stream is looked at
+	known bool       // the stream was right, and nothing has failed since; guarded by mu
+}
+
+// Names are what the operator calls the settings of a stream: flags. Errors say which one to change. An empty one is
+// left out.
+type Names struct {
+	Without  string // how to go without the stream, such as "go without (--no-journal)"
+	Replicas string // of the stream, if it is to be created
+	Bytes    string // of the stream
+	Account  string // names a user of another account, who has the rights
+}
+
+// raiseLimit is what to do where the server refuses a stream of bounded bytes.
+const raiseLimit = "raise the server's limit"
+
+// or returns what an error says about a setting, around its name; "" if it has none.
+func or(before, name, after string) string {
+	if name == "" {
+		return ""
+	}
+	return before + name + after
+}
+
+// open gives a store its connection, which the caller closes. It asks the server for nothing.
+func (s *store) open(conn *natsgo.Conn) (*store, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.what, err)
+	}
+	s.conn, s.js = conn, js
+	return s, nil
+}
+
+// attempt makes the stream right and then does what is wanted: once, for at most two seconds.
+func (s *store) attempt(ctx context.Context, do func(context.Context) error) error {
+	if !s.conn.IsConnected() {
+		s.forget()
+		return fmt.Errorf("%s: %w", s.what, ErrNoServer)
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	before := s.conn.LastError()
+	err := s.ensure(ctx)
+	if err == nil {
+		err = do(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	if err = s.explain(err, before); !errors.Is(err, s.tooLarge) && !errors.Is(err, s.full) {
+		s.forget()
+	}
+	return err
+}
+
+// publish publishes a message to the store's stream, and to no other.
+func (s *store) publish(ctx context.Context, m *natsgo.Msg, opts ...jetstream.PublishOpt) error {
+	opts = append(opts, jetstream.WithExpectStream(s.want.Name), jetstream.WithRetryAttempts(0))
+	_, err := s.js.PublishMsg(ctx, m, opts...)
+	return err
+}
+
+// forget makes the next attempt look at the stream.
+func (s *store) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = false
+}
+
+// ensure makes or amends the stream, unless known.
+func (s *store) ensure(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known || s.theirs {
+		return nil
+	}
+	found, err := s.js.Stream(ctx, s.want.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		if _, err = s.js.CreateStream(ctx, s.want); err == nil && s.tell != nil {
+			s.tell(&s.want, nil)
+		}
+	case err == nil:
+		cfg := found.CachedInfo().Config
+		a := amendment{StreamConfig: &cfg}
+		if err := s.amend(&a); err != nil {
+			return err
+		}
+		if len(a.changes) > 0 {
+			if _, err = s.js.UpdateStream(ctx, cfg); err == nil && s.tell != nil {
+				s.tell(&cfg, &a)
+			}
+		}
+	}
+	s.known = err == nil
+	return err
+}
+
+// tellBounds returns a tell that logs the bounds of the stream.
+func tellBounds(log *slog.Logger, part, kind string, name slog.Attr) func(*jetstream.StreamConfig, *amendment) {
+	return func(cfg *jetstream.StreamConfig, a *amendment) {
+		if a == nil {
+			log.Info(part+": created the "+kind, name, "kept", cfg.MaxAge, "bytes", cfg.MaxBytes)
+			return
+		}
+		log.Info(part+": changed the "+kind, name, "changed", a.changes, "kept", cfg.MaxAge, "bytes", cfg.MaxBytes)
+	}
+}
+
+// An amendment is what hamlet changes in the configuration of a stream.
+type amendment struct {
+	*jetstream.StreamConfig
+	changes []string // their names
+}
+
+// amend changes a field to a value, unless it has it.
+func amend[T comparable](a *amendment, field *T, value T, name string) {
+	if *field != value {
+		*field = value
+		a.changes = append(a.changes, name)
+	}
+}
+
+// takes makes the stream take subjects, if no subject of it covers those that are needed.
+func (a *amendment) takes(subjects, needed string) {
+	if !slices.ContainsFunc(a.Subjects, func(s string) bool { return covers(s, needed) }) {
+		// A stream's subjects must not overlap.
+		a.Subjects = append(slices.DeleteFunc(a.Subjects, func(s string) bool { return covers(subjects, s) }), subjects)
+		a.changes = append(a.changes, "subjects")
+	}
+}
+
+func (a *amendment) discards(policy jetstream.DiscardPolicy) {
+	if a.Discard != policy {
+		a.Discard, a.DiscardNewPerSubject = policy, false
+		a.changes = append(a.changes, "what goes when it is full")
+	}
+}
+
+// keeps sets both bounds.
+func (a *amendment) keeps(age time.Duration, bytes int64) {
+	if a.MaxAge != age {
+		a.MaxAge, a.Duplicates = age, duplicates(age)
+		a.changes = append(a.changes, "age")
+	}
+	amend(a, &a.MaxBytes, bytes, "bytes")
+}
+
+func (a *amendment) acknowledges() { amend(a, &a.NoAck, false, "acknowledgements") }
+
+// duplicates returns for how long a stream of an age knows copies.
+func duplicates(age time.Duration) time.Duration { return min(2*time.Minute, age) }
+
+// covers reports whether every subject that matches narrow matches wide. In both, * is
+// one token and a > at the end one or more.
+func covers(wide, narrow string) bool {
+	w, n := strings.Split(wide, "."), strings.Split(narrow, ".")
+	for i, token := range w {
+		switch {
+		case i >= len(n):
+			return false
+		case token == ">":
+			return true
+		case n[i] == ">", token != "*" && token != n[i]:
+			return false
+		}
+	}
+	return len(w) == len(n)
+}
+
+// Codes of JetStream's API (server/errors.json of nats-server) that its client
+// has no names for.
+const (
+	jsSubjectsOverlap   = 10065
+	jsNotThatStream     = 10060
+	jsInvalidConfig     = 10052
+	jsMaxBytesRequired  = 10113
+	jsTooManyStreams    = 10027
+	jsBytesOverLimit    = 10122
+	jsNoReplicasHere    = 10074
+	jsUpdateFailed      = 10069
+	jsWrongLastSequence = 10071
+	jsStoreFailed       = 10077 // such as: maximum bytes exceeded
+)
+
+// isAPI reports whether err is an answer of JetStream with one of the codes.
+func isAPI(err error, codes ...jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode)
+}
+
+// isOverlap reports whether another stream has our subjects.
+func isOverlap(err error) bool { return isAPI(err, jsSubjectsOverlap, jsNotThatStream) }
+
+// isLimit reports whether a limit or a setting that an operator chose refuses the stream.
+func isLimit(err error) bool {
+	return isAPI(err, jsInvalidConfig, jsMaxBytesRequired, jsTooManyStreams, jsBytesOverLimit, jsUpdateFailed)
+}
+
+// isTooLarge reports whether the same bytes will be refused again.
+func isTooLarge(err error) bool {
+	return errors.Is(err, natsgo.ErrMaxPayload) || errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum)
+}
+
+// isFull reports whether a stream that discards new messages has no room.
+func isFull(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == jsStoreFailed && strings.Contains(api.Description, "maximum")
+}
+
+// isNotEnabled reports whether JetStream is there, and not for this account.
+func isNotEnabled(err error) bool {
+	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+}
+
+// explain says what to do about err. before is the connection's last error before the attempt.
+func (s *store) explain(err, before error) error {
+	refusal := s.refusal(err, before)
+	if s.special != nil {
+		if special := s.special(err, refusal); special != nil {
+			return special
+		}
+	}
+	switch {
+	case errors.Is(err, s.none), errors.Is(err, s.tooLarge): // decided where more was known
+		return err
+	case s.tooLarge != nil && isTooLarge(err):
+		return fmt.Errorf("%w: %w", s.tooLarge, err)
+	case s.full != nil && isFull(err):
+		return fmt.Errorf("%w: %w", s.full, err)
+	case errors.Is(err, natsgo.ErrNoResponders), isNotEnabled(err):
+		return fmt.Errorf("%w: the server has no JetStream for this account: %w; switch it on (nats-server -js)%s",
+			s.none, err, or(", or ", s.Without, ""))
+	case isOverlap(err):
+		return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)",
+			s.none, s.want.Name, s.want.Subjects[0], err)
+	case isAPI(err, jsNoReplicasHere):
+		return fmt.Errorf("%w: a server that is alone cannot keep %d replicas of the stream %s: %w; "+
+			"ask for one%s, or name a cluster", s.none, s.want.Replicas, s.want.Name, err, or(" (", s.Replicas, " 1)"))
+	case isLimit(err):
+		return fmt.Errorf("%w: the server refuses the stream %s: %w; %s%s", s.none, s.want.Name, err, or("lower ", s.Bytes, ", or "), s.limits)
+	case refusal != nil:
+		return fmt.Errorf("%w: the user has not the rights: %w; %s%s", s.none, refusal, s.rights, or(" (", s.Account, ")"))
+	}
+	return fmt.Errorf("%s: %w", s.what, err)
+}
+
+// refusal returns the server's refusal that is why an attempt failed by err, or nil. A request
+// without the right to it gets no answer. The server reports it as the connection's last error,
+// which a connection keeps until it reconnects. So a refused publication counts only if it is new.
+// A refused subscription for answers always counts: a connection makes it once.
+func (s *store) refusal(err, before error) error {
+	last := s.conn.LastError()
+	operation, _ := violation(last)
+	fresh := last != before || operation == "Subscription" || s.older
+	if errors.Is(err, context.DeadlineExceeded) && fresh && refuses(last, s.want.Name, s.prefix) {
+		return last
+	}
+	return nil
+}
+
+// refuses reports whether a connection's last error is a refusal of what is done with a stream: to
+// hear answers, to ask for the stream, or to publish to subjects that begin with prefix.
+func refuses(last error, stream, prefix string) bool {
+	operation, subject := violation(last)
+	if operation == "Subscription" {
+		return strings.HasPrefix(subject, natsgo.InboxPrefix)
+	}
+	return prefix != "" && strings.HasPrefix(subject, prefix) || strings.Contains(subject+".", "."+stream+".")
+}
+
+var permissionsViolation = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "([^"]+)"`)
+
+// violation returns what a server refused by err, Publish or Subscription, and its
+// subject. It returns "" for any other error.
+func violation(err error) (operation, subject string) {
+	if !errors.Is(err, natsgo.ErrPermissionViolation) {
+		return "", ""
+	}
+	m := permissionsViolation.FindStringSubmatch(err.Error())
+	if m == nil {
+		return "", ""
+	}
+	return m[1], m[2]
+}
