@@ -312,7 +312,7 @@ func (c *upCommand) console(ctx context.Context, s *parts.Set, cfg console.Confi
 	var link *consoleLink
 	guarding := access.Config{Addr: c.Console, Style: page.StyleURL(), Log: cfg.Log}
 	if c.ConsoleUsers != "" {
-		users, err := access.OpenUsers(c.ConsoleUsers, cfg.Log)
+		users, err := access.OpenUsers(c.ConsoleUsers)
 		if err != nil {
 			return nil, err
 		}

@@ -1,15 +1,14 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -30,12 +29,13 @@ import (
 //	tokens:                      # bearer tokens of HTTP
 //	  SECRET: example
 //
-// With tokens the file is secret: see package secretfile. A nil *Tenants maps all to "default". Tenants may be used concurrently.
+// With tokens the file is secret: see package secretfile. Without them it may be anybody's,
+// such as a ConfigMap of Kubernetes. A nil *Tenants maps all to "default". Tenants may be used
+// concurrently.
 type Tenants struct {
-	path    string
-	log     *slog.Logger
-	read    fileStamp // of the file before it was read; Watch writes it later
-	current atomic.Pointer[tenantTable]
+	path string
+	log  *slog.Logger
+	live *secretfile.Live[tenantTable]
 }
 
 type tenantTable struct {
@@ -49,30 +49,36 @@ type tenantTable struct {
 
 // OpenTenants reads the file.
 func OpenTenants(path string, log *slog.Logger) (*Tenants, error) {
-	t := &Tenants{path: path, log: log, read: stamp(path)}
-	data, err := os.ReadFile(path)
+	live, err := secretfile.Open(func() (tenantTable, error) { return readTenants(path) }, path)
 	if err != nil {
-		return nil, fmt.Errorf("tenants: %w", err)
+		return nil, err
 	}
-	table, err := parseTenants(data)
+	return &Tenants{path, log, live}, nil
+}
+
+// maxTenantsFile bounds the file of tenants, in bytes.
+const maxTenantsFile = 64 << 20
+
+func readTenants(path string) (tenantTable, error) {
+	data, unfit, err := secretfile.ReadAny(path, maxTenantsFile)
 	if err != nil {
-		return nil, fmt.Errorf("tenants of %s: %w", path, err)
+		return tenantTable{}, fmt.Errorf("tenants: %w", err)
 	}
-	if len(table.tokens) > 0 { // without them it may be anybody's, such as a ConfigMap of Kubernetes
-		if err := secretfile.Check(path); err != nil {
-			return nil, fmt.Errorf("tenants: %w", err)
-		}
+	t, err := parseTenants(data)
+	switch {
+	case err != nil:
+		return t, fmt.Errorf("tenants of %s: %w", path, err)
+	case len(t.tokens) > 0 && unfit != nil:
+		return t, fmt.Errorf("tenants: %w", unfit)
 	}
-	t.current.Store(table)
 	return t, nil
 }
 
-func parseTenants(data []byte) (*tenantTable, error) {
-	var t tenantTable
-	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
+func parseTenants(data []byte) (t tenantTable, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&t); err != nil {
-		return nil, err
+		return t, err
 	}
 	var errs []error
 	for _, m := range []map[string]string{{"default": cmp.Or(t.Default, stream.DefaultName)}, t.Recipients, t.Users, t.Tokens} {
@@ -102,7 +108,7 @@ func parseTenants(data []byte) (*tenantTable, error) {
 		t.tokens[sha256.Sum256([]byte(token))] = tenant
 	}
 	t.Tokens = nil
-	return &t, errors.Join(errs...)
+	return t, errors.Join(errs...)
 }
 
 // checkTenant reports what an event, or a header of NATS, cannot carry as a tenant's name.
@@ -116,12 +122,12 @@ func checkTenant(name string) error {
 	return stream.ValidateTenant(name)
 }
 
-// table returns the current one; nil where there is none.
+// table returns the current one; an empty one where there is none.
 func (t *Tenants) table() *tenantTable {
 	if t == nil {
 		return &tenantTable{}
 	}
-	return t.current.Load()
+	return t.live.Get()
 }
 
 // Default returns the tenant of what is not named.
@@ -183,42 +189,22 @@ func (t *Tenants) Watch(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
+	look := time.NewTicker(watchInterval)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-look.C:
 		}
-		now := stamp(t.path)
-		if now == t.read {
-			continue
-		}
-		t.read = now
-		fresh, err := OpenTenants(t.path, t.log)
-		if err != nil {
+		switch changed, err := t.live.Refresh(); {
+		case err != nil:
 			t.log.Error("the tenants stay as they were", "error", err)
-			continue
+		case changed:
+			t.log.Info("tenants read again", "file", t.path)
 		}
-		t.current.Store(fresh.current.Load())
-		t.log.Info("tenants read again", "file", t.path)
 	}
 }
 
 // watchInterval is how often a file is looked at.
 const watchInterval = 2 * time.Second
-
-// A fileStamp changes when a file does.
-type fileStamp struct {
-	modified time.Time
-	size     int64
-}
-
-func stamp(path string) fileStamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fileStamp{}
-	}
-	return fileStamp{info.ModTime(), info.Size()}
-}

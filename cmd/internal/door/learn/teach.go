@@ -14,12 +14,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/secretfile"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )
@@ -76,6 +76,9 @@ const (
 	mostEvents = 200
 	mostBytes  = 8 << 20
 )
+
+// maxTokenFile bounds the file of a token, in bytes.
+const maxTokenFile = 4 << 10
 
 // Run sends the messages.
 func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
@@ -187,7 +190,7 @@ func (c *Command) sender() (*sender, error) {
 	}
 	token := c.Token
 	if c.TokenFile != "" {
-		b, err := os.ReadFile(c.TokenFile)
+		b, err := secretfile.Read(c.TokenFile, maxTokenFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the token: %w", err)
 		}

@@ -110,7 +110,7 @@ func serve(t *testing.T, natsURL, redisAddr string) func() *browser {
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	users, err := access.OpenUsers(file, log)
+	users, err := access.OpenUsers(file)
 	if err != nil {
 		t.Fatal(err)
 	}

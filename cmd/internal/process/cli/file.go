@@ -9,7 +9,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 
 	"hamlet/cmd/internal/process/secretfile"
@@ -35,6 +34,15 @@ type fileResolver struct {
 	path   string       // of the file; load sets it
 	values *koanf.Koanf // nil without a file; load sets it
 }
+
+// maxFile bounds a configuration file, in bytes.
+const maxFile = 16 << 20
+
+// A fileText is a [koanf.Provider].
+type fileText []byte
+
+func (t fileText) ReadBytes() ([]byte, error)    { return t, nil }
+func (t fileText) Read() (map[string]any, error) { panic("a file has a parser") }
 
 // A Mapping is a mapping of the configuration file with settings that are no flags:
 //
@@ -69,14 +77,17 @@ func (r *fileResolver) load(args []string, mapping Mapping) error {
 	if r.path == "" {
 		return nil
 	}
-	r.values = koanf.New(".")
-	if err := r.values.Load(file.Provider(r.path), yaml.Parser()); err != nil {
+	text, unfit, err := secretfile.ReadAny(r.path, maxFile)
+	if err != nil {
 		return r.errorf("%w", err)
 	}
-	if slices.ContainsFunc(r.values.Keys(), func(key string) bool { return isSecret(key, fmt.Sprint(r.values.Get(key))) }) {
-		if err := secretfile.Check(r.path); err != nil {
-			return fmt.Errorf("configuration file %w", err)
-		}
+	r.values = koanf.New(".")
+	if err := r.values.Load(fileText(text), yaml.Parser()); err != nil {
+		return r.errorf("%w", err)
+	}
+	isSecret := func(key string) bool { return isSecret(key, fmt.Sprint(r.values.Get(key))) }
+	if unfit != nil && slices.ContainsFunc(r.values.Keys(), isSecret) {
+		return fmt.Errorf("configuration file %w", unfit)
 	}
 	var empty []string
 	for _, key := range r.values.Keys() {

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"hamlet/cmd/internal/process/secretfile"
@@ -26,13 +25,9 @@ const maxKey = 1 << 20
 
 // A Pair is a certificate, with its chain, and its key. It may be used concurrently.
 type Pair struct {
-	certFile, keyFile string
-	log               *slog.Logger
-
-	mu      sync.Mutex
-	current *tls.Certificate // of the last good files; Load and certificate write it
-	files   [2]os.FileInfo   // those that current was read from
-	warned  string           // the last warning; empty after a good read
+	certFile string
+	live     *secretfile.Live[tls.Certificate]
+	log      *slog.Logger
 }
 
 // Load reads a pair. The error says which file it is about. A certificate that has
@@ -41,17 +36,11 @@ func Load(certFile, keyFile string, log *slog.Logger) (*Pair, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	p := &Pair{certFile: certFile, keyFile: keyFile, log: log}
-	files, err := p.stat()
+	live, err := secretfile.Open(func() (tls.Certificate, error) { return read(certFile, keyFile) }, certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}
-	cert, err := p.read()
-	if err != nil {
-		return nil, err
-	}
-	p.current, p.files = cert, files
-	return p, nil
+	return &Pair{certFile, live, log}, nil
 }
 
 // Server is for tls.Config.GetCertificate.
@@ -62,69 +51,43 @@ func (p *Pair) Client(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return p.certificate(), nil
 }
 
-// certificate reads the files again if one has changed since the last good read. If
-// they do not do, as between the change of one and of the other, it goes on with the
-// certificate that it has, warns once, and looks again at the next handshake.
+// certificate reads the files again if one has changed. If they do not do, as between the
+// change of one and of the other, it goes on with the certificate that it has, warns once, and
+// looks again at the next handshake.
 func (p *Pair) certificate() *tls.Certificate {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	files, err := p.stat()
-	if err == nil && same(files[0], p.files[0]) && same(files[1], p.files[1]) {
-		return p.current
+	changed, err := p.live.Refresh()
+	cert := p.live.Get()
+	switch {
+	case err != nil:
+		p.log.Warn("a changed certificate does not do: the old one stays in use", "error", err)
+	case changed:
+		p.log.Info("a certificate has changed", "file", p.certFile, "expires", cert.Leaf.NotAfter)
 	}
-	var cert *tls.Certificate
-	if err == nil {
-		cert, err = p.read()
-	}
-	if err != nil {
-		if p.warned != err.Error() {
-			p.warned = err.Error()
-			p.log.Warn("a changed certificate does not do: the old one stays in use", "error", err)
-		}
-		return p.current
-	}
-	p.log.Info("a certificate has changed", "file", p.certFile, "expires", cert.Leaf.NotAfter)
-	p.current, p.files, p.warned = cert, files, ""
 	return cert
 }
 
-func same(a, b os.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
-}
-
-func (p *Pair) stat() (files [2]os.FileInfo, err error) {
-	for i, name := range []string{p.certFile, p.keyFile} {
-		if files[i], err = os.Stat(name); err != nil {
-			return files, err
-		}
-	}
-	return files, nil
-}
-
-func (p *Pair) read() (*tls.Certificate, error) {
-	certPEM, err := os.ReadFile(p.certFile)
+func read(certFile, keyFile string) (cert tls.Certificate, err error) {
+	certPEM, err := os.ReadFile(certFile)
 	if err != nil {
-		return nil, err
+		return cert, err
 	}
-	keyPEM, _, err := secretfile.Read(p.keyFile, maxKey)
+	keyPEM, err := secretfile.Read(keyFile, maxKey)
 	if err != nil {
-		return nil, err
+		return cert, err
 	}
 	if _, err := certificates(certPEM); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.certFile, err)
+		return cert, fmt.Errorf("%s: %w", certFile, err)
 	}
-	cert, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not the key of %s: %w", p.keyFile, p.certFile, err)
+	if cert, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
+		return cert, fmt.Errorf("%s is not the key of %s: %w", keyFile, certFile, err)
 	}
-	now := time.Now()
-	switch {
+	switch now := time.Now(); {
 	case now.After(cert.Leaf.NotAfter):
-		return nil, fmt.Errorf("%s expired at %s: renew it", p.certFile, cert.Leaf.NotAfter.Format(time.RFC3339))
+		err = fmt.Errorf("%s expired at %s: renew it", certFile, cert.Leaf.NotAfter.Format(time.RFC3339))
 	case now.Before(cert.Leaf.NotBefore):
-		return nil, fmt.Errorf("%s is not valid before %s: check the clock", p.certFile, cert.Leaf.NotBefore.Format(time.RFC3339))
+		err = fmt.Errorf("%s is not valid before %s: check the clock", certFile, cert.Leaf.NotBefore.Format(time.RFC3339))
 	}
-	return &cert, nil
+	return cert, err
 }
 
 // Authorities reads the certificates of authorities from a PEM file. It is an error if

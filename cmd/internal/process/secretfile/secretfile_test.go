@@ -1,3 +1,5 @@
+//go:build unix
+
 package secretfile
 
 import (
@@ -26,20 +28,35 @@ func TestWhoMayReadIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []string{path, link} {
-			text, _, err := Read(p, 6)
+			text, err := Read(p, 6)
 			if (err == nil) != ok || ok && string(text) != "secret" {
 				t.Errorf("mode %#o: %q, %v", mode, text, err)
 			}
 			if got := Check(p); (got == nil) != ok {
 				t.Errorf("mode %#o: Check says %v", mode, got)
 			}
+			if text, unfit, err := ReadAny(p, 6); (unfit == nil) != ok || err != nil || string(text) != "secret" {
+				t.Errorf("mode %#o: ReadAny returns %q, %v, %v", mode, text, unfit, err)
+			}
 			if err != nil && !strings.Contains(err.Error(), "chmod o= "+p) {
 				t.Errorf("mode %#o: %v; want what to do", mode, err)
 			}
 		}
 	}
-	if _, _, err := Read(filepath.Join(dir, "600"), 5); err == nil || !strings.Contains(err.Error(), "larger than 5 bytes") {
+	if _, err := Read(filepath.Join(dir, "600"), 5); err == nil || !strings.Contains(err.Error(), "larger than 5 bytes") {
 		t.Errorf("a large file: %v", err)
+	}
+}
+
+// A file may belong to root or to the user of the program. Root takes everybody's.
+func TestWhoseItMayBe(t *testing.T) {
+	for _, c := range []struct {
+		us, owner int
+		want      bool
+	}{{1000, 1000, true}, {1000, 0, true}, {1000, 1001, false}, {0, 0, true}, {0, 1000, true}} {
+		if got := trusts(c.us, c.owner); got != c.want {
+			t.Errorf("user %d, owner %d: %v", c.us, c.owner, got)
+		}
 	}
 }
 
@@ -58,7 +75,7 @@ func TestPipe(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Skip("no /dev/fd")
 	}
-	if text, _, err := Read(path, 100); err != nil || string(text) != "secret" {
+	if text, err := Read(path, 100); err != nil || string(text) != "secret" {
 		t.Errorf("%q, %v", text, err)
 	}
 }

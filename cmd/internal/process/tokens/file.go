@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/secretfile"
@@ -21,9 +20,9 @@ const (
 // A File holds the tokens of the operator's file as it was last read without a mistake. It
 // may be used concurrently.
 type File struct {
-	path    string
-	log     *slog.Logger
-	current atomic.Pointer[table]
+	path string
+	log  *slog.Logger
+	live *secretfile.Live[table]
 }
 
 // A table finds tokens by the start of their hashes.
@@ -37,11 +36,11 @@ type entry struct {
 
 // Open reads a file. Its errors name the line.
 func Open(path string, log *slog.Logger) (*File, error) {
-	f := &File{path: path, log: log}
-	if err := f.read(); err != nil {
+	live, err := secretfile.Open(func() (table, error) { return read(path) }, path)
+	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return &File{path, log, live}, nil
 }
 
 // Find returns the rights of a token, and whether the file has it. A table is searched by
@@ -51,7 +50,7 @@ func (f *File) Find(secret string) (*Rights, bool) {
 		return nil, false
 	}
 	sum := sha256.Sum256([]byte(secret))
-	entries := (*f.current.Load())[[8]byte(sum[:])]
+	entries := (*f.live.Get())[[8]byte(sum[:])]
 	found := -1
 	for i := range entries {
 		if subtle.ConstantTimeCompare(sum[:], entries[i].sum[:]) == 1 {
@@ -86,27 +85,26 @@ func (f *File) Watch(ctx context.Context) error {
 
 // Reload reads the file again, as Watch does.
 func (f *File) Reload() {
-	if err := f.read(); err != nil {
+	if err := f.live.Reload(); err != nil {
 		f.log.Error("the tokens stay as they were", "error", err)
 		return
 	}
 	f.log.Info("tokens read again", "file", f.path)
 }
 
-func (f *File) read() error {
-	data, _, err := secretfile.Read(f.path, maxFile)
+func read(path string) (table, error) {
+	data, err := secretfile.Read(path, maxFile)
 	if err != nil {
-		return fmt.Errorf("tokens: %w", err)
+		return nil, fmt.Errorf("tokens: %w", err)
 	}
 	entries, err := parse(data)
 	if err != nil {
-		return fmt.Errorf("tokens of %s: %w", f.path, err)
+		return nil, fmt.Errorf("tokens of %s: %w", path, err)
 	}
 	t := make(table, len(entries))
 	for _, e := range entries {
 		at := [8]byte(e.sum[:])
 		t[at] = append(t[at], e)
 	}
-	f.current.Store(&t)
-	return nil
+	return t, nil
 }

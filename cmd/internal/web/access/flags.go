@@ -88,6 +88,6 @@ func (f Flags) Config(addr string, tls bool, log *slog.Logger) (Config, error) {
 		return cfg, nil
 	}
 	var err error
-	cfg.Users, err = OpenUsers(f.Users, log)
+	cfg.Users, err = OpenUsers(f.Users)
 	return cfg, err
 }

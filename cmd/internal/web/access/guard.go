@@ -96,8 +96,8 @@ func (g *Guard) watch(ctx context.Context, hangups <-chan os.Signal) {
 		case <-hangups:
 			g.Reload()
 		case <-look.C:
-			if g.cfg.Users.changed() {
-				g.reload(g.cfg.Users.isNews)
+			if g.cfg.Users != nil {
+				g.take(g.cfg.Users.live.Refresh())
 			}
 			g.sessions.expire(time.Now())
 		}
@@ -108,22 +108,22 @@ func (g *Guard) watch(ctx context.Context, hangups <-chan os.Signal) {
 // which. A file that is empty or is not there any more ends every session with a password.
 func (g *Guard) Reload() {
 	if g.cfg.Users != nil {
-		g.reload(func(error) bool { return true })
+		err := g.cfg.Users.live.Reload()
+		g.take(err == nil, err)
 	}
 }
 
-// reload is Reload. A mistake is logged if tell says so.
-func (g *Guard) reload(tell func(error) bool) {
-	n, err := g.cfg.Users.read()
-	switch {
-	case err != nil:
-		if tell(err) {
-			g.log.Error("the console's users stay as they were", "error", err)
-		}
+// take ends the sessions that a changed file of users does not allow.
+func (g *Guard) take(changed bool, err error) {
+	if err != nil {
+		g.log.Error("the console's users stay as they were", "error", err)
+	}
+	if !changed {
 		return
-	case n == 0:
+	}
+	if n := len(g.cfg.Users.live.Get().lines); n == 0 {
 		g.log.Warn("the console's file of users is empty or is not there: nobody of it may come in", "file", g.cfg.Users.path)
-	default:
+	} else {
 		g.log.Info("the console's users were read again", "users", n)
 	}
 	g.sessions.endIf(func(s *session) bool {

@@ -145,7 +145,7 @@ func TestSessionsEnd(t *testing.T) {
 func TestUsersAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := usersFile(t, threeUsers...)
-		users, err := OpenUsers(path, nil)
+		users, err := OpenUsers(path)
 		if err != nil {
 			t.Fatal(err)
 		}

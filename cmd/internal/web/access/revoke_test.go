@@ -44,7 +44,7 @@ func TestTheLastUserIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := usersFile(t, "ann:"+cheap+":look")
 		var log logged
-		users, err := OpenUsers(path, slog.New(slog.NewTextHandler(&log, nil)))
+		users, err := OpenUsers(path)
 		if err != nil {
 			t.Fatal(err)
 		}

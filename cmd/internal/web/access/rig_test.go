@@ -40,7 +40,7 @@ func usersFile(t testing.TB, lines ...string) string {
 
 func openUsers(t testing.TB, lines ...string) *Users {
 	t.Helper()
-	u, err := OpenUsers(usersFile(t, lines...), nil)
+	u, err := OpenUsers(usersFile(t, lines...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
-	"log/slog"
-	"os"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -40,20 +36,15 @@ const NoPassword = "-"
 //
 // A user without a password, -, comes by way of a proxy. Users may be used concurrently.
 type Users struct {
-	path    string
-	log     *slog.Logger
-	seed    maphash.Seed
-	current atomic.Pointer[table]
-
-	mu   sync.Mutex
-	told string // the last mistake that was logged, and the state of its file; guarded by mu
+	path string
+	seed maphash.Seed
+	live *secretfile.Live[table]
 }
 
 // A table is a file that was read.
 type table struct {
 	lines  map[string]line
-	hashes [][]byte    // all bcrypt hashes, at least one
-	file   os.FileInfo // nil: it was not there
+	hashes [][]byte // all bcrypt hashes, at least one
 }
 
 // A line is one user.
@@ -65,79 +56,28 @@ type line struct {
 
 // OpenUsers reads a file. Its errors name the line. A file without a user is one: nobody could
 // log in.
-func OpenUsers(path string, log *slog.Logger) (*Users, error) {
-	u := &Users{path: path, log: log, seed: maphash.MakeSeed()}
-	if u.log == nil {
-		u.log = slog.New(slog.DiscardHandler)
-	}
-	t, err := u.load()
+func OpenUsers(path string) (*Users, error) {
+	live, err := secretfile.Open(func() (table, error) { return readUsers(path) }, path)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(t.lines) == 0:
+	case len(live.Get().lines) == 0:
 		return nil, fmt.Errorf("users of %s: it has no user; hamlet console user NAME prints a line", path)
 	}
-	u.current.Store(t)
-	return u, nil
+	return &Users{path: path, seed: maphash.MakeSeed(), live: live}, nil
 }
 
-// load returns what the file says.
-func (u *Users) load() (*table, error) {
-	data, info, err := secretfile.Read(u.path, maxFile)
-	if err != nil {
-		return nil, fmt.Errorf("users of %s: %w", u.path, err)
+// readUsers takes a file that is not there for an empty one: whoever removes it removes all.
+func readUsers(path string) (table, error) {
+	data, err := secretfile.Read(path, maxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return table{}, fmt.Errorf("users of %s: %w", path, err)
 	}
 	t, err := parseUsers(data)
 	if err != nil {
-		return nil, fmt.Errorf("users of %s: %w", u.path, err)
+		return table{}, fmt.Errorf("users of %s: %w", path, err)
 	}
-	t.file = info
 	return t, nil
-}
-
-// read reads the file again, and returns how many users there are now. After an error they are
-// those that they were. Whoever removes the file removes all.
-func (u *Users) read() (int, error) {
-	t, err := u.load()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		t = &table{hashes: [][]byte{nobody}}
-	case err != nil:
-		return 0, err
-	}
-	u.current.Store(t)
-	return len(t.lines), nil
-}
-
-// changed reports whether the file is another than that which was read. A file with a mistake
-// is another, until somebody corrects the file. A nil Users never changes.
-func (u *Users) changed() bool {
-	if u == nil {
-		return false
-	}
-	now, err := os.Stat(u.path)
-	was := u.current.Load().file
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return was != nil
-	case err != nil || was == nil:
-		return true
-	}
-	return !now.ModTime().Equal(was.ModTime()) || now.Size() != was.Size() || !os.SameFile(now, was)
-}
-
-// isNews reports whether a mistake is another than that which was logged last, or the file was
-// written since.
-func (u *Users) isNews(mistake error) bool {
-	state := mistake.Error()
-	if now, err := os.Stat(u.path); err == nil {
-		state = fmt.Sprintf("%s\n%d\n%v", state, now.Size(), now.ModTime())
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	news := state != u.told
-	u.told = state
-	return news
 }
 
 // find returns a user's line. A nil Users has none.
@@ -145,14 +85,14 @@ func (u *Users) find(name string) (line, bool) {
 	if u == nil {
 		return line{}, false
 	}
-	l, ok := u.current.Load().lines[name]
+	l, ok := u.live.Get().lines[name]
 	return l, ok
 }
 
 // check returns the line of a user with that password. It costs as much for a name that
 // nobody has: the password is then compared with the hash of another user, in vain.
 func (u *Users) check(name, password string) (line, bool) {
-	t := u.current.Load()
+	t := u.live.Get()
 	l, ok := t.lines[name]
 	hash := l.hash
 	if hash == nil {
@@ -167,8 +107,8 @@ func (u *Users) check(name, password string) (line, bool) {
 }
 
 // parseUsers reads a file. The error names the line of the first mistake, and nothing of it.
-func parseUsers(data []byte) (*table, error) {
-	t := &table{lines: map[string]line{}}
+func parseUsers(data []byte) (table, error) {
+	t := table{lines: map[string]line{}}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
 		text := strings.TrimSpace(lines.Text())
@@ -177,10 +117,10 @@ func parseUsers(data []byte) (*table, error) {
 		}
 		name, l, err := parseUser(text)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return table{}, fmt.Errorf("line %d: %w", n, err)
 		}
 		if _, ok := t.lines[name]; ok {
-			return nil, fmt.Errorf("line %d: another line is of the same user", n)
+			return table{}, fmt.Errorf("line %d: another line is of the same user", n)
 		}
 		t.lines[name] = l
 		if l.hash != nil {
@@ -188,7 +128,7 @@ func parseUsers(data []byte) (*table, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("a line is too long: %w", err)
+		return table{}, fmt.Errorf("a line is too long: %w", err)
 	}
 	if len(t.hashes) == 0 {
 		t.hashes = [][]byte{nobody}

@@ -32,19 +32,19 @@ func TestMistakesInTheFileOfUsers(t *testing.T) {
 		"ann:-:look\n" + strings.Repeat("x", 1<<17): "too long",
 		strings.Repeat("#", 1<<20+1):                "larger than 1048576 bytes",
 	} {
-		_, err := OpenUsers(usersFile(t, text), nil)
+		_, err := OpenUsers(usersFile(t, text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), cheap[10:50]) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := OpenUsers("/nonexistent", nil); err == nil {
+	if _, err := OpenUsers("/nonexistent"); err == nil {
 		t.Error("a file that is not there is read")
 	}
 	path := usersFile(t, threeUsers...)
 	if err := os.Chmod(path, 0o606); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenUsers(path, nil); err == nil || !strings.Contains(err.Error(), "chmod o= ") {
+	if _, err := OpenUsers(path); err == nil || !strings.Contains(err.Error(), "chmod o= ") {
 		t.Errorf("a file that everybody may read and write: %v", err)
 	}
 	// htpasswd writes 2y.
