@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"hamlet/cmd/internal/process/tokens"
 	"hamlet/stream"
 )
 
@@ -21,7 +22,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, operator bool) {
 		from := caller{tenant: "a"}
 		if operator {
-			from.rights = everything
+			from.rights = tokens.Everything(tokens.ByOperator)
 		}
 		q, err := decode(from, data)
 		if err != nil {
@@ -48,7 +49,7 @@ func FuzzDecode(f *testing.F) {
 			if p.first != len(back) || p.events > maxPieceEvents || p.events > 1 && len(p.body) > maxPiece+1 {
 				t.Fatalf("piece of %d events and %d bytes at %d of %d", p.events, len(p.body), p.first, len(back))
 			}
-			again, err := decode(caller{rights: everything, tenant: "other"}, p.body)
+			again, err := decode(caller{rights: tokens.Everything(tokens.ByOperator), tenant: "other"}, p.body)
 			if err != nil || again.batch != q.batch || len(again.events) != p.events {
 				t.Fatalf("%s: %d events, batch %v, %v", p.body, len(again.events), again.batch, err)
 			}

@@ -179,7 +179,7 @@ func events(s *server, w http.ResponseWriter, r *http.Request, from caller) erro
 	switch {
 	case r.Header.Get(nats.HeaderTenant) != "":
 		return &refusal{http.StatusBadRequest, nats.HeaderTenant + ": an event names its tenant itself"}
-	case s.events == nil, !from.teaches && !s.cfg.Door.CanLearn():
+	case s.events == nil, !from.teaches() && !s.cfg.Door.CanLearn():
 		return &refusal{http.StatusForbidden, "labels are not taken with this token: the operator can allow them with --allow-learn"}
 	case !s.closed():
 		return &refusal{http.StatusForbidden, "labels are taken only with a token, and there is none: the operator can set --token or --tokens"}

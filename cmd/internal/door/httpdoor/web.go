@@ -58,14 +58,11 @@ package httpdoor
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -104,7 +101,7 @@ const (
 // A server answers the requests of all operations.
 type server struct {
 	cfg        Config
-	token      [sha256.Size]byte
+	known      tokens.Known
 	hadToken   bool          // there were tokens at the start
 	slots      chan struct{} // holds one token for each request under way
 	explaining chan struct{} // holds one token for each piece under way that is explained
@@ -137,7 +134,10 @@ func newServer(cfg Config) (*server, error) {
 	cfg.MaxRequests = cmp.Or(cfg.MaxRequests, defaultMaxRequests)
 	cfg.Stall = cmp.Or(cfg.Stall, defaultStall)
 	s := &server{
-		cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)), hadToken: cfg.Token != "" || cfg.Door.HasTokens(),
+		cfg: cfg, hadToken: cfg.Token != "" || cfg.Door.HasTokens(),
+		known: tokens.Known{
+			Operator: tokens.NewSecret(cfg.Token), File: cfg.Door.Tokens(), Tenants: cfg.Door.Tenants(), Source: Name,
+		},
 		slots: make(chan struct{}, cfg.MaxRequests), explaining: make(chan struct{}, maxExplaining),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hamlet_gateway_http_requests_total", Help: "Requests to the HTTP door, by path and status.",
@@ -169,10 +169,12 @@ func newServer(cfg Config) (*server, error) {
 
 // A caller is who sends a request.
 type caller struct {
-	rights  *tokens.Rights // nil: without a token, for its tenant alone
-	teaches bool           // where doors take no labels too
-	tenant  string         // of what names none
+	rights *tokens.Rights // nil: without a token, for its tenant alone
+	tenant string         // of what names none
 }
+
+// teaches reports whether the caller may teach where doors take no labels.
+func (c *caller) teaches() bool { return c.rights != nil && c.rights.Name != tokens.ByTenant }
 
 // may returns a *refusal if the caller may not speak for a tenant.
 func (c *caller) may(tenant string) *refusal {
@@ -262,15 +264,11 @@ func (s *server) closed() bool { return s.hadToken || s.cfg.Door.HasTokens() }
 func (s *server) caller(r *http.Request) (caller, error) {
 	tenants := s.cfg.Door.Tenants()
 	named := r.Header.Get(nats.HeaderTenant)
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") {
-		token = ""
-	}
 	from := caller{tenant: tenants.Default()}
 	if s.closed() {
-		if from.rights, from.teaches = s.rights(token); from.rights == nil {
-			return caller{}, &refusal{http.StatusUnauthorized, "the header Authorization must be: Bearer, and a token of this gateway"}
+		if from.rights = s.known.Sender(r); from.rights == nil {
+			return caller{}, &refusal{http.StatusUnauthorized,
+				"the header Authorization must be: Bearer, and a token of this gateway"}
 		}
 		from.tenant = from.rights.Tenant(from.tenant)
 	}
@@ -286,25 +284,6 @@ func (s *server) caller(r *http.Request) (caller, error) {
 	from.tenant = named
 	return from, nil
 }
-
-// rights returns what comes with a token, nil if nobody knows it, and whether it teaches
-// where doors do not.
-func (s *server) rights(token string) (rights *tokens.Rights, teaches bool) {
-	sum := sha256.Sum256([]byte(token))
-	if s.cfg.Token != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
-		return everything, true
-	}
-	if rights, ok := s.cfg.Door.Tokens().Find(token); ok {
-		return rights, true
-	}
-	if tenant, ok := s.cfg.Door.Tenants().OfToken(token); ok && token != "" {
-		return tokens.OfTenant(tenant, Name), false
-	}
-	return nil, false
-}
-
-// everything is what Config.Token is for.
-var everything = tokens.Everything(tokens.ByOperator)
 
 // refuse answers with an error.
 func (s *server) refuse(w http.ResponseWriter, path string, err error) {

@@ -3,8 +3,6 @@ package rspamd
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/door/gateway"
+	"hamlet/cmd/internal/process/tokens"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )
@@ -26,13 +25,12 @@ type ControllerConfig struct {
 // A controller answers the requests of a controller door.
 type controller struct {
 	*Server
-	password [sha256.Size]byte
-	asked    bool
+	password tokens.Secret
 }
 
 // NewController returns the server of a controller door.
 func NewController(d *gateway.Door, cfg ControllerConfig) *Server {
-	c := &controller{Server: newServer(d, cfg.Counts), asked: cfg.Password != "", password: sha256.Sum256([]byte(cfg.Password))}
+	c := &controller{Server: newServer(d, cfg.Counts), password: tokens.NewSecret(cfg.Password)}
 	mux := http.NewServeMux()
 	c.routes(mux)
 	mux.HandleFunc("POST /learnspam", func(w http.ResponseWriter, r *http.Request) { c.learn(w, r, gateway.LearnSpam) })
@@ -47,8 +45,7 @@ func NewController(d *gateway.Door, cfg ControllerConfig) *Server {
 func (c *controller) guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
-		given := sha256.Sum256([]byte(r.Header.Get("Password")))
-		if c.asked && r.URL.Path != "/ping" && subtle.ConstantTimeCompare(given[:], c.password[:]) != 1 {
+		if c.password.Set() && r.URL.Path != "/ping" && !c.password.Is(r.Header.Get("Password")) {
 			c.unauthorized(w, "Unauthorized")
 			return
 		}

@@ -6,6 +6,8 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"strings"
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/secretfile"
@@ -25,14 +27,8 @@ type File struct {
 	live *secretfile.Live[table]
 }
 
-// A table finds tokens by the start of their hashes.
-type table map[[8]byte][]entry
-
-// An entry is one token.
-type entry struct {
-	Rights
-	sum [sha256.Size]byte // of the token
-}
+// A table finds the rights of tokens by their hashes.
+type table map[[sha256.Size]byte]*Rights
 
 // Open reads a file. Its errors name the line.
 func Open(path string, log *slog.Logger) (*File, error) {
@@ -43,24 +39,14 @@ func Open(path string, log *slog.Logger) (*File, error) {
 	return &File{path, log, live}, nil
 }
 
-// Find returns the rights of a token, and whether the file has it. A table is searched by
-// hashes, whose comparison tells nobody what a token looks like.
+// Find returns the rights of a token, and whether the file has it. It compares hashes, so the
+// time that it takes tells nobody what a token looks like.
 func (f *File) Find(secret string) (*Rights, bool) {
 	if f == nil || secret == "" || len(secret) > maxSecret {
 		return nil, false
 	}
-	sum := sha256.Sum256([]byte(secret))
-	entries := (*f.live.Get())[[8]byte(sum[:])]
-	found := -1
-	for i := range entries {
-		if subtle.ConstantTimeCompare(sum[:], entries[i].sum[:]) == 1 {
-			found = i
-		}
-	}
-	if found < 0 {
-		return nil, false
-	}
-	return &entries[found].Rights, true
+	rights, ok := (*f.live.Get())[sha256.Sum256([]byte(secret))]
+	return rights, ok
 }
 
 // Watch reads the file again on every SIGHUP, until ctx ends: meanwhile that signal does
@@ -97,14 +83,65 @@ func read(path string) (table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	entries, err := parse(data)
+	t, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("tokens of %s: %w", path, err)
 	}
-	t := make(table, len(entries))
-	for _, e := range entries {
-		at := [8]byte(e.sum[:])
-		t[at] = append(t[at], e)
-	}
 	return t, nil
+}
+
+// A Secret is the hash of a token or a password. The zero value is nobody's.
+type Secret struct {
+	sum [sha256.Size]byte
+	set bool
+}
+
+// NewSecret returns the hash of a text. That of an empty text is nobody's.
+func NewSecret(text string) Secret { return Secret{sha256.Sum256([]byte(text)), text != ""} }
+
+// Set reports whether there is a secret.
+func (s Secret) Set() bool { return s.set }
+
+// Is reports whether a text is the secret. How long that takes tells nothing of the secret.
+func (s Secret) Is(text string) bool {
+	sum := sha256.Sum256([]byte(text))
+	return s.set && subtle.ConstantTimeCompare(sum[:], s.sum[:]) == 1
+}
+
+// Known are all tokens that an address takes.
+type Known struct {
+	Operator Secret // may say everything
+	File     *File  // nil: none
+	Tenants  Tenants
+	Source   string // of the events that come with a tenant's token
+}
+
+// Tenants know the tokens of tenants.
+type Tenants interface {
+	OfToken(token string) (tenant string, ok bool)
+}
+
+// operator are the rights that come with Known.Operator.
+var operator = Everything(ByOperator)
+
+// Sender returns what the sender of a request may say: the header Authorization has the word
+// Bearer, and a token. It is nil if nobody knows that token.
+func (k *Known) Sender(r *http.Request) *Rights {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return nil
+	}
+	if k.Operator.Is(token) {
+		return operator
+	}
+	if rights, ok := k.File.Find(token); ok {
+		return rights
+	}
+	if k.Tenants != nil {
+		if tenant, ok := k.Tenants.OfToken(token); ok && tenant != "" {
+			return OfTenant(tenant, k.Source)
+		}
+	}
+	return nil
 }

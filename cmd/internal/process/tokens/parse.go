@@ -39,7 +39,7 @@ func CheckName(name string) error {
 }
 
 // parse reads a file. The error names the line of the first mistake.
-func parse(data []byte) ([]entry, error) {
+func parse(data []byte) (table, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); err == io.EOF {
@@ -56,11 +56,7 @@ func parse(data []byte) ([]entry, error) {
 	if root.Kind != yaml.SequenceNode {
 		return nil, at(root, "a list is wanted: each token begins with a dash")
 	}
-	var (
-		entries []entry
-		names   = make(map[string]bool, len(root.Content))
-		sums    = make(map[[sha256.Size]byte]bool, len(root.Content))
-	)
+	t, names := make(table, len(root.Content)), make(map[string]bool, len(root.Content))
 	for _, node := range root.Content {
 		e, err := parseEntry(node)
 		if err != nil {
@@ -69,16 +65,21 @@ func parse(data []byte) ([]entry, error) {
 		if names[e.Name] {
 			return nil, at(node, "%s: another token is called %s", keyName, e.Name)
 		}
-		if sums[e.sum] {
+		if t[e.sum] != nil {
 			return nil, at(node, "%s: %s has the hash of another token", keySHA256, e.Name)
 		}
-		names[e.Name], sums[e.sum] = true, true
-		entries = append(entries, e)
+		names[e.Name], t[e.sum] = true, &e.Rights
 	}
-	if len(entries) == 0 {
+	if len(t) == 0 {
 		return nil, errors.New("it holds no token")
 	}
-	return entries, nil
+	return t, nil
+}
+
+// An entry is one token.
+type entry struct {
+	Rights
+	sum [sha256.Size]byte // of the token
 }
 
 func parseEntry(node *yaml.Node) (e entry, err error) {

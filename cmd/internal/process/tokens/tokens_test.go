@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -352,5 +354,41 @@ func BenchmarkFind(b *testing.B) {
 	f := open(b, write(b, many(10_000)))
 	for b.Loop() {
 		f.Find("secret5000")
+	}
+}
+
+type tenantTokens map[string]string
+
+func (t tenantTokens) OfToken(token string) (string, bool) { tenant, ok := t[token]; return tenant, ok }
+
+// A token is the operator's, or of the file, or a tenant's. No token and no password is empty.
+func TestSender(t *testing.T) {
+	secret, line, err := New(Rights{Name: "desk", Sources: []string{"s"}, Tenants: []string{"a"}, Actions: []string{"learn"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := Known{
+		Operator: NewSecret("operator"), File: open(t, write(t, string(line))),
+		Tenants: tenantTokens{"tenant": "b", "": "b", "nobody": ""}, Source: "http",
+	}
+	for header, want := range map[string]string{
+		"Bearer operator": ByOperator, "bearer  operator ": ByOperator, "Bearer " + secret: "desk", "Bearer tenant": ByTenant,
+		"": "", "Bearer": "", "Bearer ": "", "Basic operator": "", "operator": "", "Bearer operato": "", "Bearer nobody": "",
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", header)
+		got := ""
+		if rights := all.Sender(r); rights != nil {
+			got = rights.Name
+		}
+		if got != want {
+			t.Errorf("%q: the rights of %q, want of %q", header, got, want)
+		}
+		if rights := (&Known{}).Sender(r); rights != nil {
+			t.Errorf("%q: without tokens there are rights: %+v", header, rights)
+		}
+	}
+	if none := NewSecret(""); none.Set() || none.Is("") || !NewSecret("a").Is("a") || NewSecret("a").Is("b") {
+		t.Error("a secret is not compared as it should")
 	}
 }

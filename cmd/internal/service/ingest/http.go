@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +50,7 @@ const (
 // that instant.
 type HTTP struct {
 	cfg    HTTPConfig
-	token  [sha256.Size]byte
+	known  tokens.Known
 	bodies chan struct{}       // holds one token for each request that has a body in memory
 	slots  chan struct{}       // holds one token for each request that is handled
 	memory *semaphore.Weighted // bytes of buffers beyond smallBody
@@ -100,7 +98,9 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	cfg.StallTime = cmp.Or(cfg.StallTime, stallTime)
 	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, time.Minute)
 	return &HTTP{
-		cfg: cfg, token: sha256.Sum256([]byte(cfg.Token)),
+		cfg: cfg, known: tokens.Known{
+			Operator: tokens.NewSecret(cfg.Token), File: cfg.Tokens, Tenants: cfg.Tenants, Source: cfg.TenantsFrom,
+		},
 		bodies: make(chan struct{}, cfg.MaxBodies), slots: make(chan struct{}, cfg.MaxInFlight),
 		memory: semaphore.NewWeighted(cfg.MaxBytes),
 	}, nil
@@ -123,9 +123,9 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Without this net/http reads the rest of a body before it sends a refusal, for as long
 	// as a slow client likes.
 	w.Header().Set("Connection", "close")
-	rights, known := h.sender(r)
+	rights := h.known.Sender(r)
 	n, name, err := 0, tokens.ByNobody, errUnknownToken
-	if known {
+	if rights != nil {
 		name = rights.Name
 		n, err = h.accept(w, r, rights)
 	}
@@ -260,34 +260,6 @@ func (h *HTTP) free(body []byte) {
 		h.memory.Release(int64(more))
 	}
 }
-
-// sender returns what the sender of a request may say. Without a token that is known it
-// returns false.
-func (h *HTTP) sender(r *http.Request) (*tokens.Rights, bool) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return nil, false
-	}
-	sum := sha256.Sum256([]byte(token))
-	if h.cfg.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
-		return operator, true
-	}
-	if rights, ok := h.cfg.Tokens.Find(token); ok {
-		return rights, true
-	}
-	if h.cfg.Tenants == nil {
-		return nil, false
-	}
-	tenant, ok := h.cfg.Tenants.OfToken(token)
-	if !ok || tenant == "" {
-		return nil, false
-	}
-	return tokens.OfTenant(tenant, h.cfg.TenantsFrom), true
-}
-
-// operator are the rights that come with HTTPConfig.Token.
-var operator = tokens.Everything(tokens.ByOperator)
 
 func (h *HTTP) records(media string, rights *tokens.Rights, body []byte) ([]stream.Record, error) {
 	if media == stream.ContentTypeJSON {

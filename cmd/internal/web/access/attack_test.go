@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"mime/multipart"
 	"net/http"
@@ -146,7 +147,7 @@ func TestForeignLogin(t *testing.T) {
 // A session's id is always made by the login.
 func TestSessionFixation(t *testing.T) {
 	r := newRig(t, Config{Users: openUsers(t, threeUsers...)})
-	b, chosen := r.browser(), newSecret()
+	b, chosen := r.browser(), rand.Text()
 	b.cookies["hamlet-session-8080"] = chosen
 	if s := b.login("ann", password); s != http.StatusSeeOther || b.session() == chosen {
 		t.Fatalf("%d, session %s", s, b.session())
@@ -435,7 +436,7 @@ func TestManySessions(t *testing.T) {
 // Large cookies and headers are refused, and none of them is taken for a session.
 func TestLargeHeaders(t *testing.T) {
 	r := newRig(t, Config{Users: openUsers(t, threeUsers...)})
-	for _, value := range []string{strings.Repeat("x", 1<<20), strings.Repeat("hamlet-session-8080="+newSecret()+"; ", 1000)} {
+	for _, value := range []string{strings.Repeat("x", 1<<20), strings.Repeat("hamlet-session-8080="+rand.Text()+"; ", 1000)} {
 		req := httptest.NewRequest("GET", "/", nil)
 		req.Header.Set("Cookie", "hamlet-session-8080="+value)
 		if s := r.browser().do(req).StatusCode; s != http.StatusRequestHeaderFieldsTooLarge {
@@ -447,7 +448,7 @@ func TestLargeHeaders(t *testing.T) {
 	for others, want := range map[int]int{0: 200, 3: 200, 4: 303} {
 		req := httptest.NewRequest("GET", "/", nil)
 		for range others {
-			req.AddCookie(&http.Cookie{Name: "hamlet-session-8080", Value: newSecret()})
+			req.AddCookie(&http.Cookie{Name: "hamlet-session-8080", Value: rand.Text()})
 		}
 		if s := ann.do(req).StatusCode; s != want {
 			t.Errorf("behind %d cookies of others: %d, want %d", others, s, want)

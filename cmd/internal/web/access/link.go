@@ -1,6 +1,7 @@
 package access
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ type link struct {
 // A program that looks at the link beforehand, as chats do, does not use it up: the page that
 // it opens has a button.
 func (g *Guard) NewLink(u User) string {
-	secret := newSecret()
+	secret := rand.Text()
 	g.links.add(secret, u, time.Now())
 	return linkPath + secret
 }

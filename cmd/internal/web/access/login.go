@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -118,7 +119,7 @@ func (g *Guard) loginToken(w http.ResponseWriter, r *http.Request) string {
 	if err == nil && len(c.Value) == secretLength {
 		return g.sign("login", c.Value)
 	}
-	secret := newSecret()
+	secret := rand.Text()
 	g.setCookie(w, name, secret, time.Hour)
 	return g.sign("login", secret)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"net"
 	"net/http"
@@ -46,7 +45,7 @@ type sessions struct {
 
 // add opens a session and returns its id.
 func (all *sessions) add(u User, credential [sha256.Size]byte, now time.Time) string {
-	id := newSecret()
+	id := rand.Text()
 	sum := sha256.Sum256([]byte(id))
 	name := sha256.Sum256(sum[:])
 	s := &session{user: u, credential: credential, name: hex.EncodeToString(name[:4]), created: now, used: now}
@@ -150,15 +149,8 @@ func (all *sessions) endIf(over func(*session) bool) {
 	}
 }
 
-// secretLength is that of what newSecret returns.
-const secretLength = 43
-
-// newSecret returns 256 random bits.
-func newSecret() string {
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails: see its documentation
-	return base64.RawURLEncoding.EncodeToString(b[:])
-}
+// secretLength is that of [rand.Text], which makes all secrets here.
+const secretLength = 26
 
 // cookieName returns the name of the session's cookie. With TLS no other host or path can set
 // it (__Host-). Without, programs at other ports of this host share cookies: the port keeps
