@@ -336,7 +336,7 @@ func (c *upCommand) console(ctx context.Context, s *parts.Set, cfg console.Confi
 		return nil, err
 	}
 	cfg.Guard = guard
-	served, err := console.Listen(ctx, console.Listener{Addr: c.Console, Services: s, Log: cfg.Log}, cfg)
+	served, err := console.Listen(ctx, console.Listener{Addr: c.Console, Flag: "--console", Services: s, Log: cfg.Log}, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func (c *serve) Run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	cfg.Guard = guard
-	served, err := Listen(ctx, Listener{Addr: c.Listen, TLS: tlsConfig, Metrics: c.Metrics, Services: s, Log: log}, cfg)
+	served, err := Listen(ctx, Listener{Addr: c.Listen, Flag: "--listen", TLS: tlsConfig, Metrics: c.Metrics, Services: s, Log: log}, cfg)
 	if err != nil {
 		return err
 	}
@@ -162,6 +162,7 @@ func (c *serve) reach(ctx context.Context, s *parts.Set, log *slog.Logger) (Conf
 // A Listener says where a console listens.
 type Listener struct {
 	Addr     string      // host:port
+	Flag     string      // that names Addr
 	TLS      *tls.Config // nil: plain text
 	Metrics  string      // host:port of /metrics; empty: nowhere
 	Services *parts.Set
@@ -186,7 +187,7 @@ func Listen(ctx context.Context, l Listener, cfg Config) (*Served, error) {
 		Handlers: map[string]http.Handler{"/": c.Handler()}, Log: l.Log,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the console: %w", err)
+		return nil, fmt.Errorf("the console: %w", httpd.Choose(err, l.Flag, "--metrics"))
 	}
 	s := &Served{console: c, server: server, scheme: "http"}
 	if l.TLS != nil {

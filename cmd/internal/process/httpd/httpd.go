@@ -68,13 +68,36 @@ type Server struct {
 	below    map[net.Listener]*listener // of these two
 }
 
+// An AddressError says that an address cannot be taken.
+type AddressError struct {
+	Addr    string
+	Metrics bool // it is Config.Metrics
+	Err     error
+}
+
+func (e *AddressError) Error() string { return fmt.Sprintf("http on %s: %v", e.Addr, e.Err) }
+func (e *AddressError) Unwrap() error { return e.Err }
+
+// Choose adds to err with which flag the user chooses another address, if that is what is wrong.
+func Choose(err error, addrFlag, metricsFlag string) error {
+	taken, ok := errors.AsType[*AddressError](err)
+	if !ok {
+		return err
+	}
+	flag := addrFlag
+	if taken.Metrics {
+		flag = metricsFlag
+	}
+	return fmt.Errorf("%w; choose another address with %s", err, flag)
+}
+
 // New takes the addresses, so that a port in use is known before anything starts.
 func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, below: map[net.Listener]*listener{}}
 	if cfg.Addr != "" {
 		l, err := listen(cfg.Addr, openfiles.Connections(maxConns), cfg.Log)
 		if err != nil {
-			return nil, fmt.Errorf("http on %s: %w; choose another address with --http", cfg.Addr, err)
+			return nil, &AddressError{Addr: cfg.Addr, Err: err}
 		}
 		s.listener = l
 		if cfg.TLS != nil {
@@ -86,7 +109,7 @@ func New(cfg Config) (*Server, error) {
 		l, err := listen(cfg.Metrics, openfiles.Connections(maxConns), cfg.Log)
 		if err != nil {
 			_ = s.Close()
-			return nil, fmt.Errorf("http on %s: %w; choose another address with --metrics", cfg.Metrics, err)
+			return nil, &AddressError{Addr: cfg.Metrics, Metrics: true, Err: err}
 		}
 		s.metrics = l
 		s.below[l] = l

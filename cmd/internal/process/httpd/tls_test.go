@@ -90,15 +90,15 @@ func TestHTTPSAndMetrics(t *testing.T) {
 	}
 }
 
-// An address in use is named with its flag, and the other one is free again.
+// An address in use is named, the caller says with which flag, and the other one is free again.
 func TestAddressesInUse(t *testing.T) {
 	first, err := New(Config{Metrics: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	for flag, cfg := range map[string]Config{"--http": {Addr: first.MetricsAddr()}, "--metrics": {Addr: "127.0.0.1:0", Metrics: first.MetricsAddr()}} {
-		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "choose another address with "+flag) {
+	for flag, cfg := range map[string]Config{"--listen": {Addr: first.MetricsAddr()}, "--metrics": {Addr: "127.0.0.1:0", Metrics: first.MetricsAddr()}} {
+		if _, err := New(cfg); err == nil || !strings.Contains(Choose(err, "--listen", "--metrics").Error(), "choose another address with "+flag) {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}

@@ -109,7 +109,7 @@ func (s *Set) Listen(h HTTP) (*httpd.Server, error) {
 		Ready: h.Ready, Standing: h.Standing, Handlers: h.Handlers, Log: s.Log,
 	})
 	if err != nil {
-		return nil, err
+		return nil, httpd.Choose(err, "--http", "--metrics")
 	}
 	if h.Addr != "" {
 		s.Log.Info("http", "addr", server.Addr(), "tls", tls != nil)
