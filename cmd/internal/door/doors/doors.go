@@ -7,6 +7,7 @@
 package doors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,6 +25,7 @@ import (
 	"hamlet/cmd/internal/door/selflabel"
 	"hamlet/cmd/internal/door/spamd"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/settings"
 )
 
 // Flags say which doors there are, and what goes through them.
@@ -63,11 +66,7 @@ type handler func(ctx context.Context, conn net.Conn)
 func (f *Flags) doors() []door {
 	return slices.Concat([]door{
 		{"--milter", f.Milter, "milter", func(d *gateway.Door) (handler, error) {
-			server, err := milter.New(d, f.milter())
-			if err != nil {
-				return nil, err
-			}
-			return server.Handle, nil
+			return milter.New(d, milter.Config{RejectAt: f.RejectAt, QuarantineAt: f.QuarantineAt}).Handle, nil
 		}},
 		{"--spamd", f.Spamd, "spamd", func(d *gateway.Door) (handler, error) {
 			s, err := spamd.New(d, spamd.Config{})
@@ -77,10 +76,6 @@ func (f *Flags) doors() []door {
 			return s.Handle, nil
 		}},
 	}, f.RspamdFlags.doors())
-}
-
-func (f *Flags) milter() milter.Config {
-	return milter.Config{RejectAt: f.RejectAt, QuarantineAt: f.QuarantineAt}
 }
 
 // Any reports whether a door is asked for.
@@ -98,7 +93,7 @@ func (f *Flags) Check() error {
 	var errs []error
 	for _, d := range f.doors() {
 		for _, addr := range d.addrs {
-			errs = append(errs, gateway.CheckAddr(d.flag, addr, f.Remote))
+			errs = append(errs, checkAddr(d.flag, addr, f.Remote))
 		}
 	}
 	if !f.Any() && (f.TagSubject != "" || f.SpamFields || f.FieldWords != 0) {
@@ -107,11 +102,43 @@ func (f *Flags) Check() error {
 	if f.Deadline <= 0 {
 		errs = append(errs, cli.Usagef("--deadline: %v is not above zero", f.Deadline))
 	}
-	errs = append(errs, f.RspamdFlags.check(), f.SelfLabelFlags.check(f.Any()), cli.Range("--memory", f.Memory, 1, 1<<20), f.marks().Check(), f.milter().Check())
-	if _, err := f.mode(); err != nil {
-		errs = append(errs, err)
+	if err := f.marks().Check(); err != nil {
+		errs = append(errs, &cli.UsageError{Err: err})
 	}
+	_, err := f.mode()
+	errs = append(errs, err, f.RspamdFlags.check(), f.SelfLabelFlags.check(f.Any()),
+		cli.Range("--memory", f.Memory, 1, 1<<20), f.checkMilter())
 	return errors.Join(errs...)
+}
+
+// checkAddr reports what is wrong with a door's address: host:port or unix:PATH. A host
+// other than this machine's loopback is refused, unless remote: spamd's, rspamd's and
+// the milter protocol know no passwords.
+func checkAddr(flag, addr string, remote bool) error {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		if path == "" {
+			return cli.Usagef("%s: unix: wants a path, such as unix:/run/hamlet/door.sock", flag)
+		}
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return cli.Usagef("%s: %q is neither host:port nor unix:PATH", flag, addr)
+	}
+	if remote || settings.Loopback(addr) {
+		return nil
+	}
+	return cli.Usagef("%s: %s can be reached from other machines, and this protocol asks nobody for a password; "+
+		"listen on 127.0.0.1 or unix:PATH, or say --remote if only your mail servers can reach it", flag, addr)
+}
+
+// checkMilter reports probabilities that cannot be.
+func (f *Flags) checkMilter() error {
+	err := cmp.Or(cli.Range("--reject-at", f.RejectAt, 0, 1), cli.Range("--quarantine-at", f.QuarantineAt, 0, 1))
+	if err == nil && f.RejectAt > 0 && f.QuarantineAt >= f.RejectAt {
+		err = cli.Usagef("--quarantine-at: spam of %v is refused already, from --reject-at %v on",
+			f.QuarantineAt, f.RejectAt)
+	}
+	return err
 }
 
 func (f *Flags) marks() gateway.Marks {
@@ -153,6 +180,7 @@ func (f *Flags) Open(cfg gateway.Config, self *selflabel.Service) (_ *Doors, err
 		}
 	}
 	cfg.Marks, cfg.Deadline, cfg.Memory = f.marks(), f.Deadline, f.Memory<<20
+	cfg.Hints = gateway.Hints{Learn: "--allow-learn", Token: "--token or --tokens"}
 	if self != nil {
 		cfg.Answered = self.Answered
 	}

@@ -64,6 +64,7 @@ type Config struct {
 	Marks    Marks           // what doors add to a message
 	Deadline time.Duration   // from a message's last byte to its verdict; default 2 s
 	Memory   int64           // bytes of the messages under way beyond FreeBytes each; default 256 MiB
+	Hints    Hints           // for clients that are refused
 	MaxConns int             // connections of one address; more wait; default 4096, or a share of the limit of open files
 
 	// Answered is told each verdict about a message of a mail server, before the server is.
@@ -72,6 +73,12 @@ type Config struct {
 
 	Registerer prometheus.Registerer // nil: no metrics are shown
 	Log        *slog.Logger          // nil: silent
+}
+
+// Hints name settings of the operator.
+type Hints struct {
+	Learn string // lets clients teach
+	Token string // gives programs a token
 }
 
 // A Gateway asks the scoring service on behalf of its doors. It may be used concurrently.
@@ -151,6 +158,9 @@ func (g *Gateway) Tokens() *tokens.File { return g.cfg.Tokens }
 // HasTokens reports whether programs may need a token at the HTTP door, beside the
 // operator's.
 func (g *Gateway) HasTokens() bool { return g.cfg.Tokens != nil || g.cfg.Tenants.HasTokens() }
+
+// Hints returns how an operator lets clients do what they may not.
+func (g *Gateway) Hints() Hints { return g.cfg.Hints }
 
 // Deadline returns how long a message may wait for its verdict.
 func (g *Gateway) Deadline() time.Duration { return g.cfg.Deadline }

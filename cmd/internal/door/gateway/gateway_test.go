@@ -20,7 +20,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"hamlet/cmd/internal/process/cli"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 	"hamlet/stream/questions"
@@ -381,21 +380,6 @@ func TestStaleSocket(t *testing.T) {
 	}
 	if _, err := Listen("unix:"+path, 0o660); err == nil {
 		t.Error("a file was replaced")
-	}
-}
-
-func TestCheckAddr(t *testing.T) {
-	for addr, want := range map[string]string{
-		"127.0.0.1:783": "", "[::1]:783": "", "localhost:783": "", "unix:/run/x": "",
-		"unix:": "wants a path", "783": "neither", "0.0.0.0:783": "--remote", ":783": "--remote", "10.0.0.1:783": "--remote",
-	} {
-		err := CheckAddr("--spamd", addr, false)
-		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || cli.Status(err) != cli.StatusUsage) {
-			t.Errorf("%s: %v, want %q", addr, err, want)
-		}
-	}
-	if err := CheckAddr("--spamd", ":783", true); err != nil {
-		t.Error(err)
 	}
 }
 

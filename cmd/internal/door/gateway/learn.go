@@ -35,7 +35,7 @@ func (l Lesson) String() string {
 // learnFailed is the outcome of a label that did not reach the learner's log.
 const learnFailed = "failed"
 
-// ErrNotAllowed: the operator does not let clients teach (--allow-learn).
+// ErrNotAllowed: the operator does not let clients teach.
 var ErrNotAllowed = errors.New("this gateway takes no labels")
 
 // learnTimeout bounds how long a client waits for the learner's log.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/netip"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -14,31 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/systemd"
 	"hamlet/stream/openfiles"
 )
-
-// CheckAddr reports what is wrong with a door's address: host:port or unix:PATH. A host
-// other than this machine's loopback is refused, unless remote: spamd's, rspamd's and
-// the milter protocol know no passwords.
-func CheckAddr(flag, addr string, remote bool) error {
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		if path == "" {
-			return cli.Usagef("%s: unix: wants a path, such as unix:/run/hamlet/door.sock", flag)
-		}
-		return nil
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return cli.Usagef("%s: %q is neither host:port nor unix:PATH", flag, addr)
-	}
-	if ip, err := netip.ParseAddr(host); remote || host == "localhost" || err == nil && ip.IsLoopback() {
-		return nil
-	}
-	return cli.Usagef("%s: %s can be reached from other machines, and this protocol asks nobody for a password; "+
-		"listen on 127.0.0.1 or unix:PATH, or say --remote if only your mail servers can reach it", flag, addr)
-}
 
 // Listen takes a door's address. A socket that a killed process left behind is replaced;
 // one on which somebody listens is not. Mode is that of a socket. One that systemd holds is

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"hamlet/cmd/internal/process/cli"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )
@@ -25,13 +24,13 @@ const DefaultRequired = 5
 // Check reports a mark that cannot be.
 func (m Marks) Check() error {
 	if m.Words < 0 || m.Words > maxWords {
-		return cli.Usagef("words in the header: %d is not in 0…%d", m.Words, maxWords)
+		return fmt.Errorf("words in the header: %d is not in 0…%d", m.Words, maxWords)
 	}
 	if m.Tag == "" {
 		return nil
 	}
 	if err := mail.ValidTag(m.Tag); err != nil {
-		return cli.Usagef("tag of the subject: %v", err)
+		return fmt.Errorf("tag of the subject: %w", err)
 	}
 	return nil
 }

@@ -180,9 +180,11 @@ func events(s *server, w http.ResponseWriter, r *http.Request, from caller) erro
 	case r.Header.Get(nats.HeaderTenant) != "":
 		return &refusal{http.StatusBadRequest, nats.HeaderTenant + ": an event names its tenant itself"}
 	case s.events == nil, !from.teaches() && !s.cfg.Door.CanLearn():
-		return &refusal{http.StatusForbidden, "labels are not taken with this token: the operator can allow them with --allow-learn"}
+		return &refusal{http.StatusForbidden,
+			"labels are not taken with this token: the operator can allow them with " + s.cfg.Door.Hints().Learn}
 	case !s.closed():
-		return &refusal{http.StatusForbidden, "labels are taken only with a token, and there is none: the operator can set --token or --tokens"}
+		return &refusal{http.StatusForbidden,
+			"labels are taken only with a token, and there is none: the operator can set " + s.cfg.Door.Hints().Token}
 	}
 	s.events.ServeHTTP(w, r)
 	return nil

@@ -122,6 +122,7 @@ func openTenants(t testing.TB) *gateway.Tenants {
 // newGateway returns a gateway whose scoring service is client.
 func newGateway(t testing.TB, cfg gateway.Config) *gateway.Door {
 	t.Helper()
+	cfg.Hints = gateway.Hints{Learn: "--allow-learn", Token: "--token or --tokens"}
 	g, err := gateway.New(cfg)
 	if err != nil {
 		t.Fatal(err)

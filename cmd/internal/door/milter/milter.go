@@ -3,8 +3,8 @@
 // still waits, and does with it what the door answers.
 //
 //	door := g.Door("milter")
-//	server, err := milter.New(door, milter.Config{RejectAt: .999})
-//	err = door.Serve(ctx, listener, server.Handle)
+//	server := milter.New(door, milter.Config{RejectAt: .999})
+//	err := door.Serve(ctx, listener, server.Handle)
 //
 // # What it answers
 //
@@ -52,35 +52,18 @@ package milter
 
 import (
 	"context"
-	"fmt"
 	"net"
 
 	"github.com/emersion/go-milter"
 
 	"hamlet/cmd/internal/door/gateway"
-	"hamlet/cmd/internal/process/cli"
 )
 
-// A Config says what is done with spam beyond marking it. Zero fields mean never.
+// A Config says what is done with spam beyond marking it. Zero fields mean never. Each is in
+// 0…1, and QuarantineAt below RejectAt.
 type Config struct {
 	RejectAt     float64 // the probability at which spam is refused
 	QuarantineAt float64 // the probability at which spam is held
-}
-
-// Check reports what is wrong with the probabilities.
-func (c Config) Check() error {
-	for _, p := range []struct {
-		flag  string
-		value float64
-	}{{"--reject-at", c.RejectAt}, {"--quarantine-at", c.QuarantineAt}} {
-		if !(p.value >= 0 && p.value <= 1) {
-			return cli.Usagef("%s: %v is no probability in 0…1", p.flag, p.value)
-		}
-	}
-	if c.RejectAt > 0 && c.QuarantineAt >= c.RejectAt {
-		return cli.Usagef("--quarantine-at: spam of %v is refused already, from --reject-at %v on", c.QuarantineAt, c.RejectAt)
-	}
-	return nil
 }
 
 // A Server serves the connections of mail servers.
@@ -90,12 +73,7 @@ type Server struct {
 }
 
 // New returns a server behind d.
-func New(d *gateway.Door, cfg Config) (*Server, error) {
-	if err := cfg.Check(); err != nil {
-		return nil, fmt.Errorf("milter: %w", err)
-	}
-	return &Server{d, cfg}, nil
-}
+func New(d *gateway.Door, cfg Config) *Server { return &Server{d, cfg} }
 
 // Handle serves one connection until the mail server ends it, or ctx ends and no
 // message's content is under way.

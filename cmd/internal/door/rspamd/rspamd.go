@@ -11,7 +11,7 @@
 //
 // The controller door has a password, in the header Password. It also scans.
 //
-//	POST /learnspam, /learnham   a message to learn; refused without --allow-learn
+//	POST /learnspam, /learnham   a message to learn; refused where clients may not teach
 //	GET  /stat, /auth            counts
 //
 // # What the answer says

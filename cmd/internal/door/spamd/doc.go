@@ -54,7 +54,7 @@
 // error. spamc then delivers its own copy, unless it was told otherwise (-x).
 //
 //	65 EX_DATAERR      the message is larger than 25 MiB (PROCESS, HEADERS, TELL) or empty (TELL)
-//	69 EX_UNAVAILABLE  a body that zlib cannot read; TELL without --allow-learn
+//	69 EX_UNAVAILABLE  a body that zlib cannot read; TELL where clients may not teach
 //	75 EX_TEMPFAIL     no memory now (PROCESS, HEADERS, TELL); the label is not safe (TELL)
 //	76 EX_PROTOCOL     a request that the protocol does not have
 //	79 EX_TIMEOUT      half a request, and then nothing

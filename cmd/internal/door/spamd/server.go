@@ -170,7 +170,8 @@ func (s *Server) tell(ctx context.Context, w *wire, req *request, body *gateway.
 	case err == nil:
 		_ = w.write([]byte("SPAMD/1.1 0 EX_OK\r\n" + done + "\r\n"))
 	case errors.Is(err, gateway.ErrNotAllowed):
-		s.answerRefusal(w, &refusal{exUnavailable, "Service Unavailable: TELL commands are not enabled, set the --allow-learn switch."})
+		s.answerRefusal(w, &refusal{exUnavailable,
+			"Service Unavailable: TELL commands are not enabled, set the " + s.door.Hints().Learn + " switch."})
 	case errors.Is(err, gateway.ErrTooLarge):
 		s.answerRefusal(w, &refusal{exDataErr, "Not learnt: " + gateway.ErrTooLarge.Error()})
 	case errors.Is(err, mail.ErrEmpty):

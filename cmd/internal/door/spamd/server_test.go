@@ -401,7 +401,7 @@ func TestTeach(t *testing.T) {
 }
 
 func TestTeachNotAllowed(t *testing.T) {
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{Hints: gateway.Hints{Learn: "--allow-learn"}}, Config{})
 	want := "SPAMD/1.0 69 Service Unavailable: TELL commands are not enabled, set the --allow-learn switch.\r\n"
 	if got := d.ask(t, mailRequest("TELL SPAMC/1.5", spamMail, "Message-class: spam", "Set: local")); got != want {
 		t.Errorf("got %q, want %q", got, want)
