@@ -9,7 +9,7 @@ import (
 )
 
 // A Teacher writes events to the log that the learner reads. It is a
-// [hamlet/cmd/internal/gateway.Teacher].
+// [gateway.Teacher].
 type Teacher struct{ Events stream.Appender }
 
 // Publish returns once all events are durable.

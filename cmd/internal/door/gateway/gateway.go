@@ -1,5 +1,5 @@
 // Package gateway stands between mail servers and the scoring service. Its doors, in the
-// packages below it, speak the protocols that mail servers already speak; each asks the
+// packages beside it, speak the protocols that mail servers already speak; each asks the
 // scoring service through one [Gateway] and shows the same fields.
 //
 //	g, err := gateway.New(gateway.Config{Asker: client, Registerer: registry, Log: log})
@@ -28,7 +28,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"sync"
 	"time"
 
@@ -132,13 +131,9 @@ type Door struct {
 	name string
 }
 
-var doorName = regexp.MustCompile(`^[a-z0-9-]{1,16}$`)
-
-// Door returns the door of that name, which the scoring service and the metrics see.
+// Door returns the door of that name, which the scoring service and the metrics see. It is one
+// that questions.IsDoor takes.
 func (g *Gateway) Door(name string) *Door {
-	if !doorName.MatchString(name) {
-		panic(fmt.Sprintf("gateway: door %q", name))
-	}
 	g.metrics.open(name)
 	return &Door{Gateway: g, name: name}
 }

@@ -58,7 +58,7 @@ func score(explain bool) func(s *server, w http.ResponseWriter, r *http.Request,
 			e := stream.Event{Body: stream.Body{Kind: stream.Text, Text: string(asked)}}
 			err = e.ValidateRequest()
 		default:
-			panic("web: content type " + m.name)
+			panic("httpdoor: content type " + m.name)
 		}
 		if err != nil {
 			return wrong(err)

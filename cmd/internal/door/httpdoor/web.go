@@ -1,7 +1,7 @@
 // Package httpdoor is the gateway's door for programs: HTTP and JSON.
 //
-//	handlers, err := web.Handlers(web.Config{Door: g.Door(web.Name), Token: token})
-//	err = set.Run(ctx, services.HTTP{Addr: addr, Handlers: handlers}, opened.Run)
+//	handlers, err := httpdoor.Handlers(httpdoor.Config{Door: g.Door(httpdoor.Name), Token: token})
+//	err = set.Run(ctx, parts.HTTP{Addr: addr, Handlers: handlers}, opened.Run)
 //
 // # Requests
 //
@@ -344,7 +344,7 @@ type (
 func (s *server) answer(w http.ResponseWriter, path string, code int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("web: answer: " + err.Error()) // a NaN in a verdict is our bug
+		panic("httpdoor: answer: " + err.Error()) // a NaN in a verdict is our bug
 	}
 	s.write(w, path, code, append(b, '\n'))
 }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/secretfile"
@@ -229,27 +231,24 @@ func (s *sender) flush(ctx context.Context) error {
 	if s.events == 0 {
 		return nil
 	}
-	until := time.Now().Add(s.timeout)
-	attempts, cancel := context.WithDeadline(ctx, until)
+	attempts, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	const longest = 5 * time.Second
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, longest) {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = 100*time.Millisecond, 5*time.Second
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		again, err := s.send(attempts)
-		if err == nil {
-			s.accepted += s.events
-			s.events = 0
-			s.batch.Reset()
-			return nil
+		if err != nil && !again {
+			err = backoff.Permanent(err)
 		}
-		if !again || time.Now().Add(wait).After(until) {
-			return fmt.Errorf("after %d messages that were taken: %w", s.accepted, err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return fmt.Errorf("after %d messages that were taken: %w", s.accepted, ctx.Err())
-		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(s.timeout))
+	if err != nil {
+		return fmt.Errorf("after %d messages that were taken: %w", s.accepted, err)
 	}
+	s.accepted += s.events
+	s.events = 0
+	s.batch.Reset()
+	return nil
 }
 
 // send sends the batch once. again: a later attempt may succeed.

@@ -1,4 +1,4 @@
-package gateway
+package doors
 
 import (
 	"os"
@@ -7,10 +7,14 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"hamlet/cmd/internal/door/gateway"
+	"hamlet/cmd/internal/door/selflabel"
+	"hamlet/stream/nats"
 )
 
-// The alerting rules in deploy use metrics and reasons that the gateway has, and shows from
-// the start.
+// The alerting rules in deploy use metrics and reasons that the doors have, and show from the
+// start.
 func TestAlertingRules(t *testing.T) {
 	const file = "../../../../deploy/prometheus/hamlet.rules.yml"
 	rules, err := os.ReadFile(file)
@@ -18,7 +22,14 @@ func TestAlertingRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	newGateway(t, Config{Asker: fakeClient(nil), Registerer: registry}).Door("milter")
+	g, err := gateway.New(gateway.Config{Asker: &nats.Client{}, Registerer: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Door("milter")
+	if _, err := selflabel.New(selflabel.Config{Registerer: registry}); err != nil {
+		t.Fatal(err)
+	}
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -32,13 +43,15 @@ func TestAlertingRules(t *testing.T) {
 			}
 		}
 	}
-	used := regexp.MustCompile(`\bhamlet_gateway_\w+`).FindAllString(string(rules), -1)
-	if len(used) == 0 {
-		t.Errorf("%s does not look at the gateway", file)
-	}
+	used := regexp.MustCompile(`\bhamlet_(gateway|self_label)_\w+`).FindAllString(string(rules), -1)
 	for _, u := range used {
 		if !slices.Contains(known, u) {
 			t.Errorf("%s: there is no metric %s", file, u)
+		}
+	}
+	for _, want := range []string{"gateway_unmarked_total", "self_label_failing", "self_label_dropped_total", "self_label_oldest_seconds"} {
+		if !slices.Contains(used, "hamlet_"+want) {
+			t.Errorf("%s does not look at %s", file, want)
 		}
 	}
 	for _, want := range []string{"no-answer", "memory", "broken", "failed"} {
