@@ -56,7 +56,7 @@ type door struct {
 	flag    string
 	addrs   []string
 	name    string // as the metrics and the scoring service see it
-	handler func(*gateway.Door) (handler, error)
+	handler func(*gateway.Door) handler
 }
 
 // A handler serves one connection.
@@ -65,15 +65,11 @@ type handler func(ctx context.Context, conn net.Conn)
 // doors are all doors, also those without an address.
 func (f *Flags) doors() []door {
 	return slices.Concat([]door{
-		{"--milter", f.Milter, "milter", func(d *gateway.Door) (handler, error) {
-			return milter.New(d, milter.Config{RejectAt: f.RejectAt, QuarantineAt: f.QuarantineAt}).Handle, nil
+		{"--milter", f.Milter, "milter", func(d *gateway.Door) handler {
+			return milter.New(d, milter.Config{RejectAt: f.RejectAt, QuarantineAt: f.QuarantineAt}).Handle
 		}},
-		{"--spamd", f.Spamd, "spamd", func(d *gateway.Door) (handler, error) {
-			s, err := spamd.New(d, spamd.Config{})
-			if err != nil {
-				return nil, err
-			}
-			return s.Handle, nil
+		{"--spamd", f.Spamd, "spamd", func(d *gateway.Door) handler {
+			return spamd.New(d).Handle
 		}},
 	}, f.RspamdFlags.doors())
 }
@@ -199,10 +195,7 @@ func (f *Flags) Open(cfg gateway.Config, self *selflabel.Service) (_ *Doors, err
 			continue
 		}
 		at := g.Door(d.name)
-		handle, err := d.handler(at)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.flag, err)
-		}
+		handle := d.handler(at)
 		for _, addr := range d.addrs {
 			l, err := gateway.Listen(addr, mode)
 			if err != nil {
@@ -253,7 +246,7 @@ func (d *Doors) Run(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.tenants.Watch(ctx) })
-	g.Go(func() error { return d.gateway.Tokens().Watch(ctx) })
+	g.Go(func() error { return d.gateway.Tokens.Watch(ctx) })
 	for _, o := range d.open {
 		g.Go(func() error { return o.door.Serve(ctx, o.listener, o.handle) })
 	}

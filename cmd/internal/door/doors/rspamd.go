@@ -20,11 +20,11 @@ type RspamdFlags struct {
 func (f *RspamdFlags) doors() []door {
 	counts := rspamd.NewCounts()
 	return []door{
-		{"--rspamd", f.Rspamd, "rspamd", func(d *gateway.Door) (handler, error) {
-			return rspamd.New(d, rspamd.Config{Counts: counts}).Handle, nil
+		{"--rspamd", f.Rspamd, "rspamd", func(d *gateway.Door) handler {
+			return rspamd.New(d, counts).Handle
 		}},
-		{"--rspamd-controller", f.RspamdController, "rspamd-ctl", func(d *gateway.Door) (handler, error) {
-			return rspamd.NewController(d, rspamd.ControllerConfig{Password: f.RspamdPassword, Counts: counts}).Handle, nil
+		{"--rspamd-controller", f.RspamdController, "rspamd-ctl", func(d *gateway.Door) handler {
+			return rspamd.NewController(d, f.RspamdPassword, counts).Handle
 		}},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -22,7 +23,7 @@ func TestAlertingRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	g, err := gateway.New(gateway.Config{Asker: &nats.Client{}, Registerer: registry})
+	g, err := gateway.New(gateway.Config{Asker: &nats.Client{}, Registerer: registry, Deadline: 2 * time.Second, Memory: 256 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 type SelfLabelFlags struct {
 	SelfLabel     time.Duration `help:"Learn sure answers to mail that nobody corrects within so long; the mail waits in NATS. 0: never." default:"0" placeholder:"AFTER" group:"Doors" rare:"up"`
 	SelfLabelNATS string        `name:"self-label-nats" help:"NATS where that mail waits, with user and password; default: that of --nats." placeholder:"URL" group:"Doors" rare:"up"`
-	SelfLabelSize int64         `help:"MiB of mail that may wait for that." default:"512" placeholder:"MIB" group:"Doors" rare:"up"`
+	SelfLabelSize int64         `help:"MiB of mail that may wait for that." default:"${self_label_size}" placeholder:"MIB" group:"Doors" rare:"up"`
 }
 
 // Bounds of --self-label: JetStream keeps the mail so long.

@@ -1,31 +1,41 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"io"
-
-	"golang.org/x/sync/semaphore"
+	"time"
 
 	"hamlet/stream/mail"
 )
 
-// FreeBytes of each body need no room in the budget: mail of usual size passes also while
-// somebody holds all of it. They are bounded by the number of connections.
-const FreeBytes = 32 << 10
+// A Pace is how fast a client must send a message, or take an answer. After Stall for a start
+// its bytes must have come at MinRate in the mean, and all of them within Total. The zero Pace is
+// 5 s and a minute.
+type Pace struct{ Stall, Total time.Duration }
 
-// A budget bounds the bytes of all messages under way.
-type budget struct {
-	room *semaphore.Weighted
-	most int64
+// MinRate is in bytes a second.
+const MinRate = 16 << 10
+
+// OrDefault returns p with the defaults in place of zeros.
+func (p Pace) OrDefault() Pace {
+	return Pace{cmp.Or(p.Stall, 5*time.Second), cmp.Or(p.Total, time.Minute)}
 }
 
-func newBudget(most int64) *budget { return &budget{semaphore.NewWeighted(most), most} }
+// For returns how long n bytes may take.
+func (p Pace) For(n int64) time.Duration {
+	return min(p.Stall+time.Duration(n)*time.Second/MinRate, p.Total)
+}
+
+// FreeBytes of each body take nothing of the budget: mail of usual size passes also while
+// somebody holds all of it. They are bounded by the number of connections.
+const FreeBytes = 32 << 10
 
 // Acquire takes n bytes of the budget for as long as a door holds so many beside a
 // [Body], such as a decoder's window. It returns whether they were free. [Gateway.Return]
 // gives them back.
 func (g *Gateway) Acquire(n int64) bool {
-	if !g.budget.room.TryAcquire(n) {
+	if !g.room.TryAcquire(n) {
 		return false
 	}
 	g.metrics.held.Add(float64(n))
@@ -34,7 +44,7 @@ func (g *Gateway) Acquire(n int64) bool {
 
 // Return gives back n bytes.
 func (g *Gateway) Return(n int64) {
-	g.budget.room.Release(n)
+	g.room.Release(n)
 	g.metrics.held.Sub(float64(n))
 }
 

@@ -65,14 +65,14 @@ func FormatScore(score, required float64, decimals int) string {
 	return strconv.FormatFloat(rounded, 'f', decimals, 64)
 }
 
-// StatusValue returns the value of X-Spam-Status, as SpamAssassin's readers know it.
-func StatusValue(v *stream.Verdict, required float64) string {
+// statusValue returns the value of X-Spam-Status, as SpamAssassin's readers know it.
+func statusValue(v *stream.Verdict) string {
 	yes := "No"
 	if v.Decision == stream.DecideSpam {
 		yes = "Yes"
 	}
 	return fmt.Sprintf("%s, score=%s required=%s", yes,
-		FormatScore(ScoreOf(v, required), required, 1), strconv.FormatFloat(required, 'f', 1, 64))
+		FormatScore(ScoreOf(v, Required), Required, 1), strconv.FormatFloat(Required, 'f', 1, 64))
 }
 
 // Ours reports whether a field of that name in a message from outside could be taken for

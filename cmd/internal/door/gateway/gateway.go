@@ -2,7 +2,7 @@
 // packages beside it, speak the protocols that mail servers already speak; each asks the
 // scoring service through one [Gateway] and shows the same fields.
 //
-//	g, err := gateway.New(gateway.Config{Asker: client, Registerer: registry, Log: log})
+//	g, err := gateway.New(gateway.Config{Asker: client, Deadline: 2 * time.Second, Memory: 256 << 20})
 //	door := g.Door("spamd")
 //	l, err := gateway.Listen("unix:/run/hamlet/spamd.sock", 0o660)
 //	err = door.Serve(ctx, l, handle)     // handle is called for each connection
@@ -10,7 +10,7 @@
 //	body := door.NewBody()               // in handle: the message, within the budget
 //	defer body.Release()
 //	_, err = body.ReadFrom(conn)
-//	verdict, err := door.Score(ctx, tenant, body.Bytes(), false)
+//	verdicts, err := door.Score(ctx, tenants, body.Bytes(), false)
 //
 // # Rules
 //
@@ -54,17 +54,17 @@ var (
 	ErrMemory = errors.New("the messages under way take all the memory that they may")
 )
 
-// A Config describes a gateway. Zero fields mean the defaults given.
+// A Config describes a gateway.
 type Config struct {
 	Asker    questions.Asker // of the scoring service
 	Teacher  Teacher         // takes labels; nil: doors do not teach
 	Tenants  *Tenants        // nil: all mail is of the tenant "default"
 	Tokens   *tokens.File    // bearer tokens of the HTTP door, with their rights; nil: none
 	Marks    Marks           // what doors add to a message
-	Deadline time.Duration   // from a message's last byte to its verdict; default 2 s
-	Memory   int64           // bytes of the messages under way beyond FreeBytes each; default 256 MiB
+	Deadline time.Duration   // from a message's last byte to its verdict
+	Memory   int64           // bytes of the messages under way beyond FreeBytes each
 	Hints    Hints           // for clients that are refused
-	MaxConns int             // connections of one address; more wait; default 4096, or a share of the limit of open files
+	MaxConns int             // connections of one address; more wait. 0: maxConns, or a share of the limit of open files
 
 	// Answered is told each verdict about a message of a mail server, before the server is.
 	// It does not wait, and keeps neither message, which is reduced, nor verdict. nil: nobody is told.
@@ -82,8 +82,9 @@ type Hints struct {
 
 // A Gateway asks the scoring service on behalf of its doors. It may be used concurrently.
 type Gateway struct {
-	cfg     Config
-	budget  *budget
+	Config // nobody changes it
+
+	room    *semaphore.Weighted // Config.Memory
 	large   *semaphore.Weighted // admits maxReducing messages beyond largeMessage to mail.Reduce
 	outage  outage
 	metrics *metrics
@@ -94,23 +95,23 @@ type Gateway struct {
 
 // New returns a gateway. The error reports everything that is wrong with cfg.
 func New(cfg Config) (*Gateway, error) {
-	cfg.Deadline = cmp.Or(cfg.Deadline, DefaultDeadline)
-	cfg.Memory = cmp.Or(cfg.Memory, DefaultMemory)
-	cfg.MaxConns = cmp.Or(cfg.MaxConns, openfiles.Connections(defaultMaxConns))
+	cfg.MaxConns = cmp.Or(cfg.MaxConns, openfiles.Connections(maxConns))
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	var errs []error
 	if cfg.Asker == nil {
 		errs = append(errs, errors.New("nobody to ask for scores"))
 	}
-	if cfg.Deadline < 0 || cfg.Memory < 0 || cfg.MaxConns < 0 {
-		errs = append(errs, fmt.Errorf("a bound is negative: deadline %v, memory %d, connections %d", cfg.Deadline, cfg.Memory, cfg.MaxConns))
+	if cfg.Deadline <= 0 || cfg.Memory <= 0 {
+		errs = append(errs, fmt.Errorf("a bound is not above zero: deadline %v, memory %d", cfg.Deadline, cfg.Memory))
 	}
 	errs = append(errs, cfg.Marks.Check())
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g := &Gateway{cfg: cfg, metrics: newMetrics(), told: map[string]*notice{}}
-	g.budget, g.large = newBudget(cfg.Memory), semaphore.NewWeighted(maxReducing)
+	g := &Gateway{
+		Config: cfg, metrics: newMetrics(), told: map[string]*notice{},
+		room: semaphore.NewWeighted(cfg.Memory), large: semaphore.NewWeighted(maxReducing),
+	}
 	if cfg.Registerer != nil {
 		if err := g.metrics.register(cfg.Registerer, g); err != nil {
 			return nil, fmt.Errorf("gateway: metrics: %w", err)
@@ -119,11 +120,7 @@ func New(cfg Config) (*Gateway, error) {
 	return g, nil
 }
 
-const (
-	DefaultDeadline = 2 * time.Second
-	DefaultMemory   = 256 << 20
-	defaultMaxConns = 4096
-)
+const maxConns = 4096
 
 // A Door is one protocol's way into the gateway.
 type Door struct {
@@ -141,27 +138,9 @@ func (g *Gateway) Door(name string) *Door {
 // Name returns the door's name.
 func (d *Door) Name() string { return d.name }
 
-// Marks returns what doors add to a message.
-func (g *Gateway) Marks() Marks { return g.cfg.Marks }
-
-// Tenants returns the operator's map of tenants.
-func (g *Gateway) Tenants() *Tenants { return g.cfg.Tenants }
-
-// Tokens returns the operator's file of tokens; nil: there is none.
-func (g *Gateway) Tokens() *tokens.File { return g.cfg.Tokens }
-
 // HasTokens reports whether programs may need a token at the HTTP door, beside the
 // operator's.
-func (g *Gateway) HasTokens() bool { return g.cfg.Tokens != nil || g.cfg.Tenants.HasTokens() }
-
-// Hints returns how an operator lets clients do what they may not.
-func (g *Gateway) Hints() Hints { return g.cfg.Hints }
-
-// Deadline returns how long a message may wait for its verdict.
-func (g *Gateway) Deadline() time.Duration { return g.cfg.Deadline }
-
-// Log returns the gateway's logger.
-func (g *Gateway) Log() *slog.Logger { return g.cfg.Log }
+func (g *Gateway) HasTokens() bool { return g.Tokens != nil || g.Tenants.HasTokens() }
 
 // To reduce a message takes up to five times its size for half a second. So large ones
 // wait for each other, within the deadline: beside the budget they take at most
@@ -171,40 +150,32 @@ const (
 	maxReducing  = 2
 )
 
-// Score asks for the verdict of a whole message, which it reduces first. With explain, or
-// where the marks show words, the verdict has reasons and words. Fields that could be taken
-// for ours are no part of the message: a sender wrote them. A message of several recipients
-// is asked for by [Door.ScoreAll]. Errors are [ErrNoAnswer], [ErrTooLarge], [ErrMemory] and
+// Score asks for the verdicts of a whole message, which it reduces first, for several tenants,
+// all by one deadline, and returns them in order. Without one of the answers it returns none.
+// With explain, or where the marks show words, verdicts have reasons and words. Fields that could
+// be taken for ours are no part of the message: a sender wrote them. The message begins a trace,
+// unless ctx carries one. Errors are [ErrNoAnswer], [ErrTooLarge], [ErrMemory] and
 // mail.ErrEmpty, wrapped, and that of a caller's ctx, which nothing counts.
-func (d *Door) Score(ctx context.Context, tenant string, message []byte, explain bool) (stream.Verdict, error) {
-	verdicts, err := d.ScoreAll(ctx, []string{tenant}, message, explain)
-	if err != nil {
-		return stream.Verdict{}, err
-	}
-	return verdicts[0], nil
-}
-
-// ScoreAll asks for the verdicts of a message for several tenants, all by one deadline,
-// and returns them in order. Without one of the answers it returns none. The message begins
-// a trace, unless ctx carries one.
-func (d *Door) ScoreAll(ctx context.Context, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
+func (d *Door) Score(ctx context.Context, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
 	start := time.Now()
 	ctx, trace := traced(ctx)
-	verdicts, err := d.scoreAll(ctx, start, tenants, message, explain)
+	verdicts, err := d.score(ctx, start, tenants, message, explain)
 	outcome := "answered"
 	if err != nil {
 		outcome = err.Error()
 	}
-	d.cfg.Log.Debug("gateway: message", "trace", trace.ID(), "door", d.name, "outcome", outcome, "took", time.Since(start))
+	d.Log.Debug("gateway: message", "trace", trace.ID(), "door", d.name, "outcome", outcome, "took", time.Since(start))
 	return verdicts, err
 }
 
-func (d *Door) scoreAll(ctx context.Context, start time.Time, tenants []string, message []byte, explain bool) ([]stream.Verdict, error) {
+func (d *Door) score(ctx context.Context, start time.Time, tenants []string, message []byte,
+	explain bool,
+) ([]stream.Verdict, error) {
 	trace := stream.ContextTrace(ctx)
 	if len(message) > mail.MaxSize {
 		return nil, d.passed(trace, passedTooLarge, ErrTooLarge)
 	}
-	deadline, cancel := context.WithDeadline(ctx, start.Add(d.cfg.Deadline))
+	deadline, cancel := context.WithDeadline(ctx, start.Add(d.Deadline))
 	defer cancel()
 	reduced, err := d.reduceForeign(deadline, message)
 	switch {
@@ -218,10 +189,10 @@ func (d *Door) scoreAll(ctx context.Context, start time.Time, tenants []string, 
 	default:
 		return nil, d.passed(trace, passedRefused, err)
 	}
-	verdicts, err := d.ask(ctx, start, tenants, reduced, questions.Mail, explain || d.cfg.Marks.Words > 0)
-	if d.cfg.Answered != nil {
+	verdicts, err := d.Ask(ctx, start, tenants, reduced, questions.Mail, explain || d.Marks.Words > 0)
+	if d.Answered != nil {
 		for i := range verdicts {
-			d.cfg.Answered(cmp.Or(tenants[i], stream.DefaultName), reduced, &verdicts[i])
+			d.Answered(cmp.Or(tenants[i], stream.DefaultName), reduced, &verdicts[i])
 		}
 	}
 	return verdicts, err
@@ -239,7 +210,7 @@ func traced(ctx context.Context) (context.Context, stream.Trace) {
 // reduceForeign reduces a message from outside: fields that look like ours were written by
 // the sender, and are left out.
 func (d *Door) reduceForeign(ctx context.Context, message []byte) ([]byte, error) {
-	if !d.cfg.Marks.forged(message) {
+	if !d.Marks.forged(message) {
 		return d.Reduce(ctx, message)
 	}
 	room := max(0, int64(len(message))-FreeBytes)
@@ -247,7 +218,7 @@ func (d *Door) reduceForeign(ctx context.Context, message []byte) ([]byte, error
 		return nil, ErrMemory
 	}
 	defer d.Return(room)
-	clean := d.cfg.Marks.Rewrite(message, nil)
+	clean := d.Marks.Rewrite(message, nil)
 	return d.Reduce(ctx, append(clean.Header, clean.Body...))
 }
 
@@ -263,19 +234,16 @@ func (d *Door) Reduce(ctx context.Context, message []byte) ([]byte, error) {
 }
 
 // Ask asks for the verdicts of one body, a mail that is reduced, a text or an event, for
-// each tenant. It counts the message.
-func (d *Door) Ask(ctx context.Context, tenants []string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
-	return d.ask(ctx, time.Now(), tenants, body, contentType, explain)
-}
-
-// ask is Ask of a message whose last byte came at start.
-func (d *Door) ask(ctx context.Context, start time.Time, tenants []string, body []byte, contentType string, explain bool) ([]stream.Verdict, error) {
+// each tenant. Its last byte came at start. It counts the message.
+func (d *Door) Ask(ctx context.Context, start time.Time, tenants []string, body []byte, contentType string,
+	explain bool,
+) ([]stream.Verdict, error) {
 	var all []stream.Verdict
-	left := max(d.cfg.Deadline-time.Since(start), d.cfg.Deadline/impatience)
+	left := max(d.Deadline-time.Since(start), d.Deadline/impatience)
 	err := d.outage.try(ctx, left, func(ctx context.Context) error {
 		all = make([]stream.Verdict, 0, len(tenants))
 		for _, tenant := range tenants {
-			verdicts, err := d.cfg.Asker.Ask(ctx, questions.Question{
+			verdicts, err := d.Asker.Ask(ctx, questions.Question{
 				Body: body, ContentType: contentType, Explain: explain, Tenant: cmp.Or(tenant, stream.DefaultName), Door: d.name,
 			})
 			if err == nil {
@@ -306,8 +274,8 @@ func (d *Door) ask(ctx context.Context, start time.Time, tenants []string, body 
 
 // Info asks which model is served.
 func (g *Gateway) Info(ctx context.Context) (info stream.Info, err error) {
-	err = g.outage.try(ctx, g.cfg.Deadline, func(ctx context.Context) (err error) {
-		info, err = g.cfg.Asker.Info(ctx)
+	err = g.outage.try(ctx, g.Deadline, func(ctx context.Context) (err error) {
+		info, err = g.Asker.Info(ctx)
 		return err
 	})
 	return info, err
@@ -349,7 +317,7 @@ func (d *Door) PassedBroken(err error) {
 // Garbage counts a request that the door's protocol does not have.
 func (d *Door) Garbage(err error) {
 	d.metrics.garbage.WithLabelValues(d.name).Inc()
-	d.cfg.Log.Debug("not the protocol of this door", "door", d.name, "error", err)
+	d.Log.Debug("not the protocol of this door", "door", d.name, "error", err)
 }
 
 // A notice is a line of the log that repeats at most once a minute.
@@ -375,6 +343,6 @@ func (d *Door) notice(text, reason string, attrs ...any) {
 	}
 	g.mu.Unlock()
 	if !silent {
-		g.cfg.Log.Warn(text, append([]any{"count", count}, attrs...)...)
+		g.Log.Warn(text, append([]any{"count", count}, attrs...)...)
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ func (c fakeClient) Info(context.Context) (stream.Info, error) { return stream.I
 
 func newGateway(t testing.TB, cfg Config) *Gateway {
 	t.Helper()
+	cfg.Deadline, cfg.Memory = cmp.Or(cfg.Deadline, 2*time.Second), cmp.Or(cfg.Memory, 256<<20)
 	g, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -59,12 +61,12 @@ func TestScore(t *testing.T) {
 		v.ID = tenant
 		return v, nil
 	})}).Door("test")
-	verdicts, err := d.ScoreAll(t.Context(), []string{"a", ""}, []byte(message), false)
+	verdicts, err := d.Score(t.Context(), []string{"a", ""}, []byte(message), false)
 	if err != nil || len(verdicts) != 2 || verdicts[0].ID != "a" || verdicts[1].ID != "default" {
 		t.Errorf("%+v, %v", verdicts, err)
 	}
 	for raw, want := range map[string]error{" \n": mail.ErrEmpty, strings.Repeat("x", mail.MaxSize+1): ErrTooLarge} {
-		if _, err := d.Score(t.Context(), "a", []byte(raw), false); !errors.Is(err, want) {
+		if _, err := d.Score(t.Context(), []string{"a"}, []byte(raw), false); !errors.Is(err, want) {
 			t.Errorf("%d bytes: %v, want %v", len(raw), err, want)
 		}
 	}
@@ -92,11 +94,11 @@ func TestAnswersAreTold(t *testing.T) {
 			told = append(told, tenant+" "+v.Identity+" "+string(reduced))
 		},
 	}).Door("test")
-	_, err := d.ScoreAll(t.Context(), []string{"a", ""}, []byte(message), false)
-	if _, asked := d.Ask(t.Context(), []string{"b"}, []byte(message), questions.Mail, false); err != nil || asked != nil {
+	_, err := d.Score(t.Context(), []string{"a", ""}, []byte(message), false)
+	if _, asked := d.Ask(t.Context(), time.Now(), []string{"b"}, []byte(message), questions.Mail, false); err != nil || asked != nil {
 		t.Fatal(err, asked)
 	}
-	if _, err := d.ScoreAll(t.Context(), []string{"a", "away"}, []byte(message), false); err == nil {
+	if _, err := d.Score(t.Context(), []string{"a", "away"}, []byte(message), false); err == nil {
 		t.Error("a half answer is one")
 	}
 	if want := []string{"a of-a " + message, "default of-default " + message}; !slices.Equal(told, want) {
@@ -121,7 +123,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 			change(&v)
 			return v, nil
 		})}).Door("test")
-		if v, err := d.Score(t.Context(), "", []byte(message), false); !errors.Is(err, ErrNoAnswer) {
+		if v, err := d.Score(t.Context(), []string{""}, []byte(message), false); !errors.Is(err, ErrNoAnswer) {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}
@@ -136,13 +138,13 @@ func TestForgedFieldsAreNotScored(t *testing.T) {
 	var scored []byte
 	d := newGateway(t, Config{Asker: clientFunc(func(body []byte) { scored = body }), Marks: Marks{Tag: "[SPAM] "}}).Door("test")
 	forged := "X-Hamlet: ham; p=0\nX-Hamlet-Tag: Cheap pills\nSubject: Cheap pills\n\nbody\n"
-	if _, err := d.Score(t.Context(), "", []byte(forged), false); err != nil {
+	if _, err := d.Score(t.Context(), []string{""}, []byte(forged), false); err != nil {
 		t.Fatal(err)
 	}
 	if want := "Subject: Cheap pills\n\nbody\n"; string(scored) != want {
 		t.Errorf("scored %q, want %q", scored, want)
 	}
-	delivered := d.Marks().Rewrite([]byte(forged), &ham)
+	delivered := d.Marks.Rewrite([]byte(forged), &ham)
 	before, after := mail.Parse(scored), mail.Parse(append(delivered.Header, delivered.Body...))
 	if mail.Identity("", &before) != mail.Identity("", &after) {
 		t.Error("the delivered message has another identity")
@@ -168,7 +170,7 @@ func TestLargeMessagesWait(t *testing.T) {
 		large := []byte(message + strings.Repeat("x", largeMessage))
 		score := func(message []byte) (time.Duration, error) {
 			start := time.Now()
-			_, err := d.Score(t.Context(), "", message, false)
+			_, err := d.Score(t.Context(), []string{""}, message, false)
 			return time.Since(start), err
 		}
 		if took, err := score(large); !errors.Is(err, ErrMemory) || took != time.Second {
@@ -210,7 +212,7 @@ func TestOutage(t *testing.T) {
 		}).Door("test")
 		ask := func() (time.Duration, error) {
 			start := time.Now()
-			_, err := d.Score(t.Context(), "", []byte(message), false)
+			_, err := d.Score(t.Context(), []string{""}, []byte(message), false)
 			return time.Since(start), err
 		}
 		if took, err := ask(); took != time.Second || !errors.Is(err, ErrNoAnswer) {
@@ -248,7 +250,7 @@ func TestOutage(t *testing.T) {
 		delay.Store(int64(time.Hour))
 		gone, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := d.Score(gone, "", []byte(message), false); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNoAnswer) || d.outage.failing {
+		if _, err := d.Score(gone, []string{""}, []byte(message), false); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNoAnswer) || d.outage.failing {
 			t.Errorf("a client that goes away says something of the service: %v", err)
 		}
 		_, _ = ask()
@@ -265,7 +267,7 @@ func TestRefusalIsNoOutage(t *testing.T) {
 	d := newGateway(t, Config{Asker: fakeClient(func(context.Context, string) (stream.Verdict, error) {
 		return stream.Verdict{}, &questions.Refusal{Code: questions.BadRequest, Text: "no"}
 	})}).Door("test")
-	if _, err := d.Score(t.Context(), "", []byte(message), false); !errors.Is(err, ErrNoAnswer) || d.outage.failing {
+	if _, err := d.Score(t.Context(), []string{""}, []byte(message), false); !errors.Is(err, ErrNoAnswer) || d.outage.failing {
 		t.Errorf("%v, failing %v", err, d.outage.failing)
 	}
 }
@@ -477,7 +479,7 @@ func TestTraces(t *testing.T) {
 		Log:     slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}).Door("test")
 	for _, ctx := range []context.Context{t.Context(), stream.WithTrace(t.Context(), given)} {
-		if _, err := d.ScoreAll(ctx, []string{"a", "b"}, []byte(message), false); err != nil {
+		if _, err := d.Score(ctx, []string{"a", "b"}, []byte(message), false); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Learn(ctx, "a", []byte(message), LearnSpam); err != nil {
@@ -490,7 +492,7 @@ func TestTraces(t *testing.T) {
 	if len(taught) != 2 || taught[0] == "" || taught[0] == asked[0] || taught[1] != given {
 		t.Errorf("taught with %q, want another new trace and the given one", taught)
 	}
-	if _, err := d.Score(stream.WithTrace(t.Context(), given), "a", nil, false); err == nil {
+	if _, err := d.Score(stream.WithTrace(t.Context(), given), []string{"a"}, nil, false); err == nil {
 		t.Error("an empty message has an answer")
 	}
 	if want := `msg="messages pass unmarked" count=1 trace=` + given.ID() + " reason=refused door=test error="; !strings.Contains(lines.String(), want) {

@@ -48,7 +48,7 @@ type Teacher interface {
 }
 
 // CanLearn reports whether clients may teach.
-func (g *Gateway) CanLearn() bool { return g.cfg.Teacher != nil }
+func (g *Gateway) CanLearn() bool { return g.Teacher != nil }
 
 // Learn sends a message with the client's label to the learner, as a correction: a label given
 // twice is learnt once, and another one takes the place of what this door said before. Forget
@@ -70,13 +70,13 @@ func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson 
 		outcome = learnFailed
 		d.notice("labels are lost", "learn", append(trace.LogAttrs(), "door", d.name, "error", err)...)
 	}
-	d.cfg.Log.Debug("gateway: label", "trace", trace.ID(), "door", d.name, "lesson", lesson.String(), "outcome", outcome, "took", time.Since(start))
+	d.Log.Debug("gateway: label", "trace", trace.ID(), "door", d.name, "lesson", lesson.String(), "outcome", outcome, "took", time.Since(start))
 	d.metrics.learnt.WithLabelValues(d.name, lesson.String(), outcome).Inc()
 	return err
 }
 
 func (d *Door) learn(ctx context.Context, tenant string, message []byte, lesson Lesson) error {
-	if d.cfg.Teacher == nil {
+	if d.Teacher == nil {
 		return ErrNotAllowed
 	}
 	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
@@ -101,5 +101,5 @@ func (d *Door) learn(ctx context.Context, tenant string, message []byte, lesson 
 	case Forget:
 		e.Action = stream.Unlearn
 	}
-	return d.cfg.Teacher.Publish(ctx, e)
+	return d.Teacher.Publish(ctx, e)
 }

@@ -78,7 +78,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 		running sync.WaitGroup
 		mu      sync.Mutex
 		open    = map[net.Conn]struct{}{}
-		places  = make(chan struct{}, d.cfg.MaxConns)
+		places  = make(chan struct{}, d.MaxConns)
 		gauge   = d.metrics.conns.WithLabelValues(d.name)
 		failure error
 	)
@@ -114,7 +114,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 		running.Go(func() {
 			defer func() {
 				if p := recover(); p != nil {
-					d.cfg.Log.Error("panic in a door", "door", d.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+					d.Log.Error("panic in a door", "door", d.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				}
 				_ = conn.Close()
 				mu.Lock()

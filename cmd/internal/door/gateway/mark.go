@@ -12,14 +12,13 @@ import (
 
 // Marks are what doors add to a message. The zero value is X-Hamlet alone.
 type Marks struct {
-	SpamFields bool    // X-Spam-Flag and X-Spam-Status too
-	Tag        string  // before the subject of spam, such as "[SPAM] "; empty: none
-	Words      int     // of the verdict, in X-Hamlet-Words; 0: none
-	Required   float64 // the score that means spam in X-Spam-Status; default 5
+	SpamFields bool   // X-Spam-Flag and X-Spam-Status too
+	Tag        string // before the subject of spam, such as "[SPAM] "; empty: none
+	Words      int    // of the verdict, in X-Hamlet-Words; 0: none
 }
 
-// DefaultRequired is SpamAssassin's required score.
-const DefaultRequired = 5
+// Required is the score that means spam in X-Spam-Status, as in SpamAssassin.
+const Required = 5
 
 // Check reports a mark that cannot be.
 func (m Marks) Check() error {
@@ -36,14 +35,6 @@ func (m Marks) Check() error {
 }
 
 const maxWords = 20
-
-// RequiredScore returns the score that means spam.
-func (m Marks) RequiredScore() float64 {
-	if m.Required == 0 {
-		return DefaultRequired
-	}
-	return m.Required
-}
 
 // An AddedField is a header field to put at the top of a message. Its value has no line
 // end.
@@ -64,7 +55,7 @@ func (m Marks) Added(v *stream.Verdict, tagged bool) []AddedField {
 		if v.Decision == stream.DecideSpam {
 			added = append(added, AddedField{FieldFlag, "YES"})
 		}
-		added = append(added, AddedField{FieldStatus, StatusValue(v, m.RequiredScore())})
+		added = append(added, AddedField{FieldStatus, statusValue(v)})
 	}
 	return added
 }

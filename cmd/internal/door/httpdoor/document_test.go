@@ -130,7 +130,7 @@ func TestDocumentAgainstHandlers(t *testing.T) {
 	tenants := openTenants(t)
 	serve := func(memory int64, stall time.Duration) *tested {
 		return serve(t, Config{
-			Token: operator, Events: &published{}, Stall: stall,
+			Token: operator, Events: &published{}, pace: gateway.Pace{Stall: stall},
 			Door: newGateway(t, gateway.Config{Memory: memory, Tenants: tenants, Teacher: noTeacher{}, Asker: &fakeClient{score: trouble, info: func() error { return infoErr }}}),
 		})
 	}

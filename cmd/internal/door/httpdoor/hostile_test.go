@@ -56,8 +56,8 @@ func header(path, kind string, length int) string {
 func (s *tested) free(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
-		if s.cfg.Door.Acquire(gateway.DefaultMemory) {
-			s.cfg.Door.Return(gateway.DefaultMemory)
+		if s.cfg.Door.Acquire(memory) {
+			s.cfg.Door.Return(memory)
 			return
 		}
 		if time.Now().After(deadline) {
@@ -72,7 +72,7 @@ func TestStalledBody(t *testing.T) {
 	for _, c := range []struct {
 		sent   int
 		within time.Duration
-	}{{0, defaultStall}, {10, defaultStall}, {minRate, defaultStall + time.Second}, {200 * minRate, bodyTime}} {
+	}{{0, 5 * time.Second}, {10, 5 * time.Second}, {gateway.MinRate, 6 * time.Second}, {200 * gateway.MinRate, time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {
 			s, err := newServer(Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
 			if err != nil {
@@ -127,7 +127,7 @@ func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 // waiting. Those for whom there is no memory are told so.
 func TestThousandHalfBodies(t *testing.T) {
 	const conns, sent, memory = 1000, 40 << 10, 16 << 20
-	s := serve(t, Config{Stall: 5 * time.Minute, Door: newGateway(t, gateway.Config{Memory: memory, Asker: &fakeClient{}})})
+	s := serve(t, Config{pace: gateway.Pace{Stall: 5 * time.Minute}, Door: newGateway(t, gateway.Config{Memory: memory, Asker: &fakeClient{}})})
 	var before, during runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -21,9 +21,6 @@ const (
 	maxMail = mail.MaxSize
 	maxText = stream.MaxEventSize
 	maxJSON = 8 << 20
-
-	minRate  = 16 << 10 // bytes a second, after Config.Stall
-	bodyTime = time.Minute
 )
 
 // A medium is a content type that is scored.
@@ -73,7 +70,7 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, body *gateway.B
 		buffer  [16 << 10]byte
 	)
 	for {
-		allowed := min(s.cfg.Stall+time.Duration(body.Len())*time.Second/minRate, bodyTime)
+		allowed := s.cfg.pace.For(body.Len())
 		if err := control.SetReadDeadline(start.Add(allowed)); err != nil {
 			return fmt.Errorf("set the request's deadline: %w", err)
 		}
@@ -91,8 +88,9 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, body *gateway.B
 			// A deadline that passes while the scorer works would cancel the request.
 			return control.SetReadDeadline(time.Time{})
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return &refusal{http.StatusRequestTimeout, fmt.Sprintf("the body did not arrive in time: %d bytes in %v; it may take %v, and %d bytes must come each second after the first %v",
-				body.Len(), allowed, bodyTime, minRate, s.cfg.Stall)}
+			return &refusal{http.StatusRequestTimeout, fmt.Sprintf("the body did not arrive in time: %d bytes in %v; "+
+				"it may take %v, and %d bytes must come each second after the first %v",
+				body.Len(), allowed, s.cfg.pace.Total, gateway.MinRate, s.cfg.pace.Stall)}
 		default:
 			return &refusal{http.StatusBadRequest, "the body cannot be read: it ends before the length that the header states, or its chunks are wrong"}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"time"
 
 	"hamlet/cmd/internal/door/gateway"
 	"hamlet/stream"
@@ -138,10 +139,10 @@ func (s *server) ask(r *http.Request, from caller, p piece, contentType string, 
 	}
 	if p.events > 1 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.cfg.Door.Deadline()*9/10)
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.Door.Deadline*9/10)
 		defer cancel()
 	}
-	verdicts, err := s.cfg.Door.Ask(ctx, []string{from.tenant}, p.body, contentType, explain)
+	verdicts, err := s.cfg.Door.Ask(ctx, time.Now(), []string{from.tenant}, p.body, contentType, explain)
 	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
 		return nil, &refusal{http.StatusTooManyRequests, "the scoring service did not answer so many events in time: try again, or send fewer"}
 	}
@@ -154,7 +155,7 @@ func (s *server) ask(r *http.Request, from caller, p piece, contentType string, 
 // explainInTurn waits for one of the places of explanations, at most the gateway's deadline.
 // The caller leaves it.
 func (s *server) explainInTurn(ctx context.Context) (leave func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Door.Deadline())
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Door.Deadline)
 	defer cancel()
 	select {
 	case s.explaining <- struct{}{}:
@@ -181,10 +182,10 @@ func events(s *server, w http.ResponseWriter, r *http.Request, from caller) erro
 		return &refusal{http.StatusBadRequest, nats.HeaderTenant + ": an event names its tenant itself"}
 	case s.events == nil, !from.teaches() && !s.cfg.Door.CanLearn():
 		return &refusal{http.StatusForbidden,
-			"labels are not taken with this token: the operator can allow them with " + s.cfg.Door.Hints().Learn}
+			"labels are not taken with this token: the operator can allow them with " + s.cfg.Door.Hints.Learn}
 	case !s.closed():
 		return &refusal{http.StatusForbidden,
-			"labels are taken only with a token, and there is none: the operator can set " + s.cfg.Door.Hints().Token}
+			"labels are taken only with a token, and there is none: the operator can set " + s.cfg.Door.Hints.Token}
 	}
 	s.events.ServeHTTP(w, r)
 	return nil

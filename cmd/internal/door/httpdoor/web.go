@@ -50,14 +50,13 @@
 //
 // # Bounds
 //
-// Config.MaxRequests bounds the requests under way. Two questions for an explanation, each
+// At most 1,024 requests are under way. Two questions for an explanation, each
 // for at most eight events, are under way at once; others wait the gateway's deadline. Bodies beyond gateway.FreeBytes, what
 // is decoded from them, and the answers of a batch take room in the gateway's budget. A
 // body must come at 16 KiB a second after the first 5 s, and within 60 s.
 package httpdoor
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,23 +78,22 @@ import (
 // source of labels that come with a tenant's token.
 const Name = "http"
 
-// A Config describes the door. Zero fields mean the defaults given.
+// A Config describes the door.
 type Config struct {
-	Door        *gateway.Door
-	Token       string                // the operator's bearer token; empty: none
-	Events      stream.Appender       // takes labels; nil: POST /v1/events is answered 403. A tenant's token needs Door.CanLearn too
-	Count       *tokens.Metrics       // counts requests with labels by token; nil: nothing
-	MaxRequests int                   // under way; one more is answered 429. Default 1024
-	Stall       time.Duration         // for a body's start, before its rate counts; default 5 s
-	Registerer  prometheus.Registerer // nil: requests are not counted
+	Door       *gateway.Door
+	Token      string                // the operator's bearer token; empty: none
+	Events     stream.Appender       // takes labels; nil: POST /v1/events is answered 403. A tenant's token needs Door.CanLearn too
+	Count      *tokens.Metrics       // counts requests with labels by token; nil: nothing
+	Registerer prometheus.Registerer // nil: requests are not counted
+
+	pace gateway.Pace // of bodies
 }
 
 const (
-	defaultMaxRequests = 1024
-	defaultStall       = 5 * time.Second
-	maxExplaining      = 2                // pieces under way that are explained: mail servers wait beside them
-	answerTimeout      = 30 * time.Second // for the client to take an answer
-	retryAfter         = "1"              // seconds
+	maxRequests   = 1024             // under way; one more is answered 429
+	maxExplaining = 2                // pieces under way that are explained: mail servers wait beside them
+	answerTimeout = 30 * time.Second // for the client to take an answer
+	retryAfter    = "1"              // seconds
 )
 
 // A server answers the requests of all operations.
@@ -131,14 +129,13 @@ func newServer(cfg Config) (*server, error) {
 	if cfg.Door == nil {
 		return nil, errors.New("no gateway")
 	}
-	cfg.MaxRequests = cmp.Or(cfg.MaxRequests, defaultMaxRequests)
-	cfg.Stall = cmp.Or(cfg.Stall, defaultStall)
+	cfg.pace = cfg.pace.OrDefault()
 	s := &server{
 		cfg: cfg, hadToken: cfg.Token != "" || cfg.Door.HasTokens(),
 		known: tokens.Known{
-			Operator: tokens.NewSecret(cfg.Token), File: cfg.Door.Tokens(), Tenants: cfg.Door.Tenants(), Source: Name,
+			Operator: tokens.NewSecret(cfg.Token), File: cfg.Door.Tokens, Tenants: cfg.Door.Tenants, Source: Name,
 		},
-		slots: make(chan struct{}, cfg.MaxRequests), explaining: make(chan struct{}, maxExplaining),
+		slots: make(chan struct{}, maxRequests), explaining: make(chan struct{}, maxExplaining),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hamlet_gateway_http_requests_total", Help: "Requests to the HTTP door, by path and status.",
 		}, []string{"path", "code"}),
@@ -151,8 +148,8 @@ func newServer(cfg Config) (*server, error) {
 	var err error
 	if cfg.Events != nil {
 		if s.events, err = ingest.NewHTTP(ingest.HTTPConfig{
-			Events: cfg.Events, Token: cfg.Token, Tokens: cfg.Door.Tokens(), Tenants: cfg.Door.Tenants(), TenantsFrom: Name,
-			StallTime: cfg.Stall, Log: cfg.Door.Log(),
+			Events: cfg.Events, Token: cfg.Token, Tokens: cfg.Door.Tokens, Tenants: cfg.Door.Tenants, TenantsFrom: Name,
+			StallTime: cfg.pace.Stall, Log: cfg.Door.Log,
 			Count: func(token string, code, events int) {
 				s.count(eventsPath, code)
 				cfg.Count.Count(token, code, events)
@@ -262,7 +259,7 @@ func (s *server) closed() bool { return s.hadToken || s.cfg.Door.HasTokens() }
 
 // caller returns who sent the request. The error is a *refusal.
 func (s *server) caller(r *http.Request) (caller, error) {
-	tenants := s.cfg.Door.Tenants()
+	tenants := s.cfg.Door.Tenants
 	named := r.Header.Get(nats.HeaderTenant)
 	from := caller{tenant: tenants.Default()}
 	if s.closed() {

@@ -2,6 +2,7 @@ package httpdoor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -119,9 +121,16 @@ func openTenants(t testing.TB) *gateway.Tenants {
 	return tenants
 }
 
+// The bounds of a gateway, if a test does not say others.
+const (
+	deadline = 2 * time.Second
+	memory   = 256 << 20
+)
+
 // newGateway returns a gateway whose scoring service is client.
 func newGateway(t testing.TB, cfg gateway.Config) *gateway.Door {
 	t.Helper()
+	cfg.Deadline, cfg.Memory = cmp.Or(cfg.Deadline, deadline), cmp.Or(cfg.Memory, memory)
 	cfg.Hints = gateway.Hints{Learn: "--allow-learn", Token: "--token or --tokens"}
 	g, err := gateway.New(cfg)
 	if err != nil {
@@ -318,8 +327,8 @@ func TestBatch(t *testing.T) {
 	if a := s.ask(t, question{path: scorePath, kind: questions.JSON, body: "[" + strings.Repeat(`{"text":"x"},`, maxBatch) + `{"text":"x"}]`}); a.code != http.StatusBadRequest {
 		t.Errorf("a batch that is too long: %d %s", a.code, a.body)
 	}
-	if s.cfg.Door.Acquire(gateway.DefaultMemory) {
-		s.cfg.Door.Return(gateway.DefaultMemory)
+	if s.cfg.Door.Acquire(memory) {
+		s.cfg.Door.Return(memory)
 	} else {
 		t.Error("memory is lost")
 	}

@@ -69,7 +69,7 @@ func (s *session) removeForged(m *milter.Modifier) {
 // mark adds the fields of v at the top and tags the subject. The wire keeps account of
 // errors.
 func (s *session) mark(m *milter.Modifier, v *stream.Verdict) {
-	marks, tagged := s.door.Marks(), false
+	marks, tagged := s.door.Marks, false
 	switch {
 	case s.subject != nil:
 		var value string

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	mailtext "github.com/emersion/go-message/textproto"
 	"github.com/emersion/go-milter"
@@ -325,7 +326,7 @@ func TestLibrary(t *testing.T) {
 func ExampleServer() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	g, err := gateway.New(gateway.Config{Asker: &fake{}})
+	g, err := gateway.New(gateway.Config{Asker: &fake{}, Deadline: 2 * time.Second, Memory: 256 << 20})
 	if err != nil {
 		fmt.Println(err)
 		return

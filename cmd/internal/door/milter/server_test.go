@@ -2,6 +2,7 @@ package milter
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -87,6 +88,7 @@ func open(t testing.TB, gw gateway.Config, cfg Config, p map[string]float64) *te
 	t.Helper()
 	d := &testDoor{client: &fake{p: p}, registry: prometheus.NewRegistry()}
 	gw.Asker, gw.Registerer = d.client, d.registry
+	gw.Deadline, gw.Memory = cmp.Or(gw.Deadline, 2*time.Second), cmp.Or(gw.Memory, 256<<20)
 	g, err := gateway.New(gw)
 	if err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@ func (s *session) MailFrom(string, *milter.Modifier) (milter.Response, error) {
 
 // RcptTo takes a recipient, of whom only the tenant is kept.
 func (s *session) RcptTo(to string, _ *milter.Modifier) (milter.Response, error) {
-	tenant := s.door.Tenants().OfRecipient(to)
+	tenant := s.door.Tenants.OfRecipient(to)
 	switch {
 	case slices.Contains(s.tenants, tenant):
 	case len(s.tenants) == maxTenants:
@@ -126,7 +126,7 @@ func (s *session) RcptTo(to string, _ *milter.Modifier) (milter.Response, error)
 // the mail server keeps that for itself.
 func (s *session) Header(name, value string, m *milter.Modifier) (milter.Response, error) {
 	clear(m.Headers) // the library would keep every field of the connection
-	if s.door.Marks().Ours(name) {
+	if s.door.Marks.Ours(name) {
 		s.forge(strings.ToLower(strings.TrimRight(name, " \t")))
 		return s.answer(milter.OptNoHeaderReply)
 	}
@@ -257,11 +257,11 @@ func (s *session) verdicts() []stream.Verdict {
 		s.door.PassedBroken(s.broken)
 		return nil
 	case len(s.tenants) == 0:
-		s.tenants = []string{s.door.Tenants().Default()}
+		s.tenants = []string{s.door.Tenants.Default()}
 	case s.crowd:
 		s.tenants = s.tenants[:1]
 	}
-	verdicts, err := s.door.ScoreAll(s.ctx, s.tenants, s.body.Bytes(), false)
+	verdicts, err := s.door.Score(s.ctx, s.tenants, s.body.Bytes(), false)
 	s.body.Release()
 	if err != nil || len(verdicts) != len(s.tenants) {
 		return nil

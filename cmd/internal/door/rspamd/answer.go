@@ -108,7 +108,7 @@ func (s *Server) options(v *stream.Verdict) []string {
 		"lo=" + gateway.Probability(v.Interval[0]),
 		"hi=" + gateway.Probability(v.Interval[1]),
 	}
-	for _, w := range v.Words[:min(s.door.Marks().Words, len(v.Words))] {
+	for _, w := range v.Words[:min(s.door.Marks.Words, len(v.Words))] {
 		options = append(options, gateway.FormatWord(w))
 	}
 	return options
@@ -128,14 +128,14 @@ func (s *Server) action(r result) (action, subject string) {
 // added returns the fields of the first recipient's verdict, as far as they agree with
 // the action.
 func (s *Server) added(r result, action string) []gateway.AddedField {
-	return s.door.Marks().Added(r.shown, action == actionSubject)
+	return s.door.Marks.Added(r.shown, action == actionSubject)
 }
 
 // removed returns the fields that the client is to remove: all that could be taken for
 // ours, also where the message's header was not seen.
 func (s *Server) removed(found []string) []string {
 	names := []string{gateway.Field, gateway.FieldWords, gateway.FieldTag, gateway.FieldFlag, gateway.FieldStatus}
-	names = slices.DeleteFunc(names, func(name string) bool { return !s.door.Marks().Ours(name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !s.door.Marks.Ours(name) })
 	for _, name := range found {
 		if !slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) }) {
 			names = append(names, name)

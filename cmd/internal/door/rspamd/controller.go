@@ -16,21 +16,16 @@ import (
 	"hamlet/stream/mail"
 )
 
-// A ControllerConfig describes a controller door.
-type ControllerConfig struct {
-	Password string  // what clients send in the header Password; empty: nobody is asked
-	Counts   *Counts // of the scan door
-}
-
 // A controller answers the requests of a controller door.
 type controller struct {
 	*Server
 	password tokens.Secret
 }
 
-// NewController returns the server of a controller door.
-func NewController(d *gateway.Door, cfg ControllerConfig) *Server {
-	c := &controller{Server: newServer(d, cfg.Counts), password: tokens.NewSecret(cfg.Password)}
+// NewController returns the server of a controller door. Clients send the password in the
+// header Password; empty: nobody is asked. counts are also of the scan door.
+func NewController(d *gateway.Door, password string, counts *Counts) *Server {
+	c := &controller{Server: newServer(d, counts), password: tokens.NewSecret(password)}
 	mux := http.NewServeMux()
 	c.routes(mux)
 	mux.HandleFunc("POST /learnspam", func(w http.ResponseWriter, r *http.Request) { c.learn(w, r, gateway.LearnSpam) })

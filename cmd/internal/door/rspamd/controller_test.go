@@ -12,7 +12,7 @@ import (
 )
 
 func controllerDoor(d *gateway.Door) *Server {
-	return NewController(d, ControllerConfig{Password: "secret"})
+	return NewController(d, "secret", NewCounts())
 }
 
 func TestLearn(t *testing.T) {

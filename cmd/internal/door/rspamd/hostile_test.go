@@ -22,8 +22,8 @@ import (
 
 // impatient opens a scan door whose clients have 50 ms for a body's start.
 func impatient(d *gateway.Door) *Server {
-	s := New(d, Config{})
-	s.patience.stall = 50 * time.Millisecond
+	s := New(d, NewCounts())
+	s.pace.Stall = 50 * time.Millisecond
 	return s
 }
 
@@ -255,11 +255,11 @@ func FuzzConnection(f *testing.F) {
 	f.Add([]byte("POST /checkv2 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"))
 	f.Add([]byte("POST /check HTTP/1.0\r\nCompression: zstd\r\nContent-Length: 17\r\n\r\n(\xb5/\xfd\x04\x00)\x00\x00hello"))
 	f.Add([]byte("PING RSPAMC/1.3\r\n\r\n"))
-	g, err := gateway.New(gateway.Config{Asker: spam(), Marks: gateway.Marks{Tag: "[SPAM] "}})
+	g, err := gateway.New(gateway.Config{Asker: spam(), Marks: gateway.Marks{Tag: "[SPAM] "}, Deadline: 2 * time.Second, Memory: 256 << 20})
 	if err != nil {
 		f.Fatal(err)
 	}
-	server := New(g.Door("rspamd"), Config{})
+	server := New(g.Door("rspamd"), NewCounts())
 	f.Fuzz(func(t *testing.T, sent []byte) { server.Handle(t.Context(), &replay{Reader: bytes.NewReader(sent)}) })
 }
 

@@ -18,14 +18,6 @@ import (
 	"hamlet/cmd/internal/door/gateway"
 )
 
-// A body must make progress: after stallTime for a start it must have arrived at
-// minBodyRate in the mean, and as a whole within bodyTimeout.
-const (
-	stallTime   = 5 * time.Second
-	minBodyRate = 16 << 10 // bytes a second
-	bodyTimeout = time.Minute
-)
-
 // serveHTTP serves one connection by a server of its own, so that the end of ctx closes
 // it between two requests.
 func (s *Server) serveHTTP(ctx context.Context, conn net.Conn, in *bufio.Reader) {
@@ -51,7 +43,7 @@ func (s *Server) recovering(c *httpConn) http.Handler {
 		c.header.close()
 		defer func() {
 			if p := recover(); p != nil {
-				s.door.Log().Error("panic in a door", "door", s.door.Name(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				s.door.Log.Error("panic in a door", "door", s.door.Name(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				panic(http.ErrAbortHandler)
 			}
 		}()
@@ -208,7 +200,7 @@ var errCut = errors.New("the body does not end")
 type paced struct {
 	r           io.Reader
 	setDeadline func(time.Time) error
-	patience    patience
+	pace        gateway.Pace
 	start       time.Time
 	n           int64
 }
@@ -218,8 +210,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	if p.n > maxBody {
 		return 0, errCut
 	}
-	allowed := min(p.patience.stall+time.Duration(p.n)*time.Second/minBodyRate, p.patience.total)
-	if err := p.setDeadline(p.start.Add(allowed)); err != nil {
+	if err := p.setDeadline(p.start.Add(p.pace.For(p.n))); err != nil {
 		return 0, err
 	}
 	n, err := p.r.Read(b)
@@ -234,7 +225,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, body *gateway.B
 		return err
 	}
 	control := http.NewResponseController(w)
-	in := &paced{r: r.Body, setDeadline: control.SetReadDeadline, patience: s.patience, start: time.Now()}
+	in := &paced{r: r.Body, setDeadline: control.SetReadDeadline, pace: s.pace, start: time.Now()}
 	err := s.readBody(body, in, r.Header)
 	if err != nil {
 		return err
@@ -279,7 +270,7 @@ func (s *Server) fail(w http.ResponseWriter, code int, reason string) {
 // reply writes an answer, for which the client has answerTimeout.
 func (s *Server) reply(w http.ResponseWriter, code int, contentType string, answer []byte) {
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)); err != nil {
-		s.door.Log().Debug("set the deadline of an answer", "door", s.door.Name(), "error", err)
+		s.door.Log.Debug("set the deadline of an answer", "door", s.door.Name(), "error", err)
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(code)

@@ -180,7 +180,7 @@ func (s *Server) scanLines(ctx context.Context, conn net.Conn, in *bufio.Reader,
 	}
 	body := s.door.NewBody()
 	defer body.Release()
-	arriving := &paced{r: from, setDeadline: conn.SetReadDeadline, patience: s.patience, start: start}
+	arriving := &paced{r: from, setDeadline: conn.SetReadDeadline, pace: s.pace, start: start}
 	err := s.readBody(body, arriving, q.header)
 	switch {
 	case body.Err() != nil:

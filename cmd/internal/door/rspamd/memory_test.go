@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"hamlet/cmd/internal/door/gateway"
 )
@@ -70,7 +71,7 @@ func TestHeaderWithoutAHole(t *testing.T) {
 // Memory that others give back does not let a request go on behind bytes that are lost:
 // its message would be read as its header.
 func TestRefusedHeaderIsFinal(t *testing.T) {
-	g, err := gateway.New(gateway.Config{Asker: spam(), Memory: 1 << 20})
+	g, err := gateway.New(gateway.Config{Asker: spam(), Memory: 1 << 20, Deadline: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

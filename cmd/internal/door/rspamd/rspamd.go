@@ -85,26 +85,18 @@ const (
 	answerTimeout = 30 * time.Second // for the client to take an answer
 )
 
-// A Config describes a scan door.
-type Config struct {
-	Counts *Counts // shared with the controller that shows them; nil: its own
-}
-
 // A Server serves the connections of one door.
 type Server struct {
-	door     *gateway.Door
-	counts   *Counts
-	mux      http.Handler
-	lines    bool     // the line protocol is spoken here too
-	patience patience // with slow clients
+	door   *gateway.Door
+	counts *Counts
+	mux    http.Handler
+	lines  bool         // the line protocol is spoken here too
+	pace   gateway.Pace // of bodies
 }
 
-// A patience bounds how long a body may take: for its start, and as a whole. Tests shorten it.
-type patience struct{ stall, total time.Duration }
-
 // New returns the server of a scan door.
-func New(d *gateway.Door, cfg Config) *Server {
-	s := newServer(d, cfg.Counts)
+func New(d *gateway.Door, counts *Counts) *Server {
+	s := newServer(d, counts)
 	s.lines = true
 	mux := http.NewServeMux()
 	s.routes(mux)
@@ -113,10 +105,7 @@ func New(d *gateway.Door, cfg Config) *Server {
 }
 
 func newServer(d *gateway.Door, counts *Counts) *Server {
-	if counts == nil {
-		counts = NewCounts()
-	}
-	return &Server{door: d, counts: counts, patience: patience{stall: stallTime, total: bodyTimeout}}
+	return &Server{door: d, counts: counts, pace: gateway.Pace{}.OrDefault()}
 }
 
 // routes are the requests that both doors answer. As in rspamd, the method does not count.

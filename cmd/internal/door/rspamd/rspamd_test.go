@@ -2,6 +2,7 @@ package rspamd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,7 +125,7 @@ func open(t *testing.T, cfg gateway.Config, serve func(*gateway.Door) *Server) *
 	t.Helper()
 	b := &bench{T: t, registry: prometheus.NewRegistry(), done: make(chan error, 1)}
 	cfg.Registerer = b.registry
-	cfg.Deadline = within
+	cfg.Deadline, cfg.Memory = within, cmp.Or(cfg.Memory, 256<<20)
 	g, err := gateway.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +152,7 @@ func open(t *testing.T, cfg gateway.Config, serve func(*gateway.Door) *Server) *
 	return b
 }
 
-func scan(d *gateway.Door) *Server { return New(d, Config{}) }
+func scan(d *gateway.Door) *Server { return New(d, NewCounts()) }
 
 // metric returns the sum of a metric's values.
 func (b *bench) metric(name string) (sum float64) {

@@ -79,7 +79,7 @@ func addresses(list string) iter.Seq[string] {
 // tenants returns whose mail it is, the first recipient's tenant first, and whether there
 // are more tenants than maxTenants, which are then left out.
 func (s *Server) tenants(e envelope) (all []string, more bool) {
-	t := s.door.Tenants()
+	t := s.door.Tenants
 	switch {
 	case e.deliverTo != "":
 		return []string{t.OfUser(e.deliverTo)}, false
@@ -120,8 +120,8 @@ func (s *Server) score(ctx context.Context, body *gateway.Body, e envelope, star
 	if more { // the sender chose so many: he must not escape by it
 		tenants = tenants[:1]
 	}
-	found := factsOf(body.Bytes(), s.door.Marks())
-	verdicts, err := s.door.ScoreAll(ctx, tenants, body.Bytes(), false)
+	found := factsOf(body.Bytes(), s.door.Marks)
+	verdicts, err := s.door.Score(ctx, tenants, body.Bytes(), false)
 	if err != nil {
 		r := s.unavailable(err, start)
 		r.facts = found
@@ -242,6 +242,6 @@ func (s *Server) taggedSubject(r result) (string, bool) {
 	if len(old) > maxSubject || !utf8.ValidString(old) {
 		return "", false
 	}
-	value, changed := s.door.Marks().Subject(r.decides, " "+old)
+	value, changed := s.door.Marks.Subject(r.decides, " "+old)
 	return strings.TrimLeft(value, " "), changed
 }

@@ -13,7 +13,7 @@ import (
 // answer writes the answer to a request with a message. A verdict of nil means that the
 // message passes unmarked; it may be lost then, and body is empty.
 func (s *Server) answer(w *wire, req *request, v *stream.Verdict, body *gateway.Body, lost error) {
-	spam := s.spamField(v)
+	spam := spamField(v)
 	switch req.command {
 	case process, headers:
 		if lost == nil {
@@ -42,7 +42,7 @@ func (s *Server) answer(w *wire, req *request, v *stream.Verdict, body *gateway.
 			text += "\r\n"
 		}
 	case req.command == report, v != nil && v.Decision == stream.DecideSpam: // reportIfSpam
-		text = reportText(v, s.door.Marks().RequiredScore())
+		text = reportText(v)
 	}
 	head := "SPAMD/1.1 0 EX_OK\r\n"
 	if req.version >= 1.3 {
@@ -52,16 +52,15 @@ func (s *Server) answer(w *wire, req *request, v *stream.Verdict, body *gateway.
 }
 
 // spamField returns the field that says whether the message is spam, without a line end.
-func (s *Server) spamField(v *stream.Verdict) string {
-	required := s.door.Marks().RequiredScore()
+func spamField(v *stream.Verdict) string {
 	yes, score := "False", "0.0"
 	if v != nil {
-		score = gateway.FormatScore(gateway.ScoreOf(v, required), required, 1)
+		score = gateway.FormatScore(gateway.ScoreOf(v, gateway.Required), gateway.Required, 1)
 		if v.Decision == stream.DecideSpam {
 			yes = "True"
 		}
 	}
-	return fmt.Sprintf("Spam: %s ; %s / %.1f", yes, score, required)
+	return fmt.Sprintf("Spam: %s ; %s / %.1f", yes, score, float64(gateway.Required))
 }
 
 // symbol returns the name of the verdict, as a rule of SpamAssassin would be called.
@@ -92,7 +91,7 @@ func (s *Server) answerMail(w *wire, req *request, v *stream.Verdict, body *gate
 		return gateway.ErrMemory
 	}
 	defer s.door.Return(room)
-	marked := s.door.Marks().Rewrite(message, v)
+	marked := s.door.Marks.Rewrite(message, v)
 	rest := marked.Body
 	if req.command == headers {
 		rest = rest[:len(rest)-(len(message)-headerEnd(message))]

@@ -33,7 +33,7 @@ func quantiles(b *testing.B, f func()) {
 
 // BenchmarkCheck is a CHECK over a Unix socket, with a scoring service that answers at once.
 func BenchmarkCheck(b *testing.B) {
-	d := open(b, gateway.Config{}, Config{})
+	d := open(b, gateway.Config{})
 	request := []byte(mailRequest("CHECK SPAMC/1.5", benchMail))
 	quantiles(b, func() {
 		conn, err := net.Dial("unix", d.addr)
@@ -52,7 +52,7 @@ func BenchmarkCheck(b *testing.B) {
 // BenchmarkSpamc is Debian's spamc -c, its start included.
 func BenchmarkSpamc(b *testing.B) {
 	program := filepath.Join(debian.Tree(b, "spamc"), "usr/bin/spamc") // without the tree's launcher
-	d := open(b, gateway.Config{}, Config{})
+	d := open(b, gateway.Config{})
 	quantiles(b, func() {
 		cmd := exec.Command(program, "-F", "/dev/null", "-U", d.addr, "-c")
 		cmd.Stdin = strings.NewReader(benchMail)

@@ -2,9 +2,8 @@
 // "spam =", and many libraries.
 //
 //	door := g.Door("spamd")
-//	s, err := spamd.New(door, spamd.Config{})
 //	l, err := gateway.Listen("127.0.0.1:783", 0)
-//	err = door.Serve(ctx, l, s.Handle)
+//	err = door.Serve(ctx, l, spamd.New(door).Handle)
 //
 // # The protocol
 //

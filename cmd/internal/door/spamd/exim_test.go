@@ -29,8 +29,8 @@ func TestExim(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	mx := debian.NewExim(t, fmt.Sprintf("127.0.0.1 %d", l.Addr().(*net.TCPAddr).Port), recipe(t))
-	d := open(t, gateway.Config{}, Config{})
-	d.serve(t, l, Config{})
+	d := open(t, gateway.Config{})
+	d.serve(t, l)
 
 	lines := strings.ReplaceAll(spamMail, "\r\n", "\n")
 	if mail, said := mx.Send(lines, "b@example.org"); mail != nil || !strings.Contains(said, "550 This message looks like spam.\r\n") {

@@ -39,15 +39,13 @@ func writeTenants(t *testing.T, text string) *gateway.Tenants {
 // TestHalfARequest checks that a client that stops in the middle is let go, and told so.
 func TestHalfARequest(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	g, err := gateway.New(gateway.Config{Asker: &scorer{}, Registerer: registry})
+	g, err := gateway.New(gateway.Config{Asker: &scorer{}, Registerer: registry, Deadline: 2 * time.Second, Memory: 256 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const stall = 3 * time.Second
-	server, err := New(g.Door("spamd"), Config{StallTime: stall})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := New(g.Door("spamd"))
+	server.pace.Stall = stall
 	whole := mailRequest("CHECK SPAMC/1.5", hamMail)
 	halves := []string{"CHECK", "CHECK SPAMC/1.5\r\n", "CHECK SPAMC/1.5\r\nUser: x\r\n", whole[:len(whole)-1],
 		compressed("CHECK SPAMC/1.5", hamMail)[:70]}
@@ -70,7 +68,7 @@ func TestHalfARequest(t *testing.T) {
 			var answer [100]byte
 			n, err := conn.Read(answer[:])
 			took := time.Since(start)
-			if string(answer[:n]) != want || (err == nil) != (half != "") || took != stall+time.Duration(len(half))*time.Second/minRate {
+			if string(answer[:n]) != want || (err == nil) != (half != "") || took != stall+time.Duration(len(half))*time.Second/gateway.MinRate {
 				t.Errorf("%q and then nothing: %q after %v, %v, want %q", half, answer[:n], took, err, want)
 			}
 			if _, err := conn.Read(answer[:]); err != io.EOF {
@@ -88,7 +86,7 @@ func TestHalfARequest(t *testing.T) {
 // that mail of usual size passes meanwhile.
 func TestMemory(t *testing.T) {
 	const budget = 24 << 20
-	d := open(t, gateway.Config{Memory: budget, Deadline: patience}, Config{})
+	d := open(t, gateway.Config{Memory: budget, Deadline: patience})
 	part := strings.Repeat("A: b\n", 1<<20) // 5 MiB of header
 	var open []net.Conn
 	for range 16 {
@@ -123,7 +121,7 @@ func TestMemory(t *testing.T) {
 
 // TestBomb checks that a compressed body is cut where the message becomes too large.
 func TestBomb(t *testing.T) {
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	bomb := pack(strings.Repeat("\x00", mail.MaxSize+1))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -140,7 +138,7 @@ func TestBomb(t *testing.T) {
 
 // TestManyConnections checks that clients that hold connections keep nobody waiting.
 func TestManyConnections(t *testing.T) {
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	for range 400 {
 		conn := d.dial(t)
 		_, _ = conn.Write([]byte("CHECK SPAMC/1.5\r\nContent-length: 1000000\r\n\r\nA: b\n"))
@@ -155,7 +153,7 @@ func TestManyConnections(t *testing.T) {
 // TestReaderThatStops checks that a client that does not take its answer is let go.
 func TestReaderThatStops(t *testing.T) {
 	t.Parallel() // it waits
-	d := open(t, gateway.Config{}, Config{StallTime: 200 * time.Millisecond, Timeout: 400 * time.Millisecond})
+	d := open(t, gateway.Config{}, gateway.Pace{Stall: 200 * time.Millisecond, Total: 400 * time.Millisecond})
 	conn := d.dial(t)
 	_, _ = conn.Write([]byte(mailRequest("PROCESS SPAMC/1.5", hamMail+strings.Repeat("x", 4<<20))))
 	waitFor(t, "release", func() bool {
@@ -192,14 +190,11 @@ func FuzzHandle(f *testing.F) {
 		"REPORT SPAMC/1.0\n" + hamMail, mailRequest("TELL SPAMC/1.5", lostMail, "Remove: local"), "SKIP SPAMC/1.5\r\n\r\n"} {
 		f.Add([]byte(seed))
 	}
-	g, err := gateway.New(gateway.Config{Asker: &scorer{}, Teacher: &teacher{}})
+	g, err := gateway.New(gateway.Config{Asker: &scorer{}, Teacher: &teacher{}, Deadline: 2 * time.Second, Memory: 256 << 20})
 	if err != nil {
 		f.Fatal(err)
 	}
-	s, err := New(g.Door("spamd"), Config{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := New(g.Door("spamd"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		conn := &script{in: bytes.NewReader(data)}
 		s.Handle(context.Background(), conn)

@@ -55,7 +55,7 @@ func deliveries(t *testing.T, recipe, junk, inbox string, died int, deliver func
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	permit(t, filepath.Dir(filepath.Dir(d.addr)), filepath.Dir(d.addr), d.addr)
 	answers, absent, half := spamcAt(t, d.addr), spamcAt(t, "/nonexistent/spamd.sock"), readable(t)
 	write(t, half, "spamc", "#!/bin/sh\nhead -n 2\nexit 75\n", 0o755)

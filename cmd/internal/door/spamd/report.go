@@ -17,7 +17,7 @@ const (
 
 // reportText returns a verdict for people, in ASCII and without empty lines: Exim folds it
 // into a header field.
-func reportText(v *stream.Verdict, required float64) string {
+func reportText(v *stream.Verdict) string {
 	if v == nil {
 		return "hamlet: no answer, the message passes unmarked.\n"
 	}
@@ -33,7 +33,7 @@ func reportText(v *stream.Verdict, required float64) string {
 	line("Probability of spam %s, 90 %% interval %s to %s.", gateway.Probability(v.P),
 		gateway.Probability(v.Interval[0]), gateway.Probability(v.Interval[1]))
 	line("Score %s; %.1f and more is spam.",
-		gateway.FormatScore(gateway.ScoreOf(v, required), required, 1), required)
+		gateway.FormatScore(gateway.ScoreOf(v, gateway.Required), gateway.Required, 1), float64(gateway.Required))
 	line("Model %s/%.12s.", ascii(v.Model.Name), ascii(v.Model.SHA256))
 	if len(v.Reasons) > 0 {
 		line("What moved the log-odds most (nats; above 0 towards spam; with its sd):")

@@ -1,46 +1,31 @@
 package spamd
 
 import (
-	"cmp"
 	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"time"
 
 	"hamlet/cmd/internal/door/gateway"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 )
 
-// A Config describes the door. Zero fields mean the defaults given.
-type Config struct {
-	StallTime time.Duration // for a request's start, before its rate counts; default 5 s
-	Timeout   time.Duration // for a request to arrive, and for its answer to be taken; default 60 s
-}
-
 // A Server answers spamd's clients. It may be used concurrently.
 type Server struct {
 	door *gateway.Door
-	cfg  Config
+	pace gateway.Pace // of a request, and of its answer
 }
 
 // New returns the server of the door d.
-func New(d *gateway.Door, cfg Config) (*Server, error) {
-	if cfg.StallTime < 0 || cfg.Timeout < 0 {
-		return nil, fmt.Errorf("spamd: a bound is negative: stall time %v, timeout %v", cfg.StallTime, cfg.Timeout)
-	}
-	cfg.StallTime = cmp.Or(cfg.StallTime, 5*time.Second)
-	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute)
-	return &Server{door: d, cfg: cfg}, nil
-}
+func New(d *gateway.Door) *Server { return &Server{door: d, pace: gateway.Pace{}.OrDefault()} }
 
 // Handle serves one connection, which the caller closes. A request that has begun is
 // finished when ctx ends.
 func (s *Server) Handle(ctx context.Context, conn net.Conn) {
-	w := newWire(conn, s.cfg)
+	w := newWire(conn, s.pace)
 	if !w.await(ctx) {
 		return
 	}
@@ -86,11 +71,11 @@ func (s *Server) serve(ctx context.Context, w *wire) {
 // score returns the verdict, or nil: the message passes unmarked.
 func (s *Server) score(ctx context.Context, req *request, body *gateway.Body) *stream.Verdict {
 	explain := req.command == report || req.command == reportIfSpam
-	verdict, err := s.door.Score(ctx, s.door.Tenants().OfUser(req.user), body.Bytes(), explain)
+	verdicts, err := s.door.Score(ctx, []string{s.door.Tenants.OfUser(req.user)}, body.Bytes(), explain)
 	if err != nil {
 		return nil // the gateway has counted it
 	}
-	return &verdict
+	return &verdicts[0]
 }
 
 // receive reads the message into body. The error lost is ErrTooLarge or ErrMemory: the
@@ -163,7 +148,7 @@ func (s *Server) tell(ctx context.Context, w *wire, req *request, body *gateway.
 	}
 	err := lost
 	if err == nil && (done != "" || !s.door.CanLearn()) {
-		err = s.door.Learn(ctx, s.door.Tenants().OfUser(req.user), body.Bytes(), lesson)
+		err = s.door.Learn(ctx, s.door.Tenants.OfUser(req.user), body.Bytes(), lesson)
 	}
 	body.Release()
 	switch {
@@ -171,7 +156,7 @@ func (s *Server) tell(ctx context.Context, w *wire, req *request, body *gateway.
 		_ = w.write([]byte("SPAMD/1.1 0 EX_OK\r\n" + done + "\r\n"))
 	case errors.Is(err, gateway.ErrNotAllowed):
 		s.answerRefusal(w, &refusal{exUnavailable,
-			"Service Unavailable: TELL commands are not enabled, set the " + s.door.Hints().Learn + " switch."})
+			"Service Unavailable: TELL commands are not enabled, set the " + s.door.Hints.Learn + " switch."})
 	case errors.Is(err, gateway.ErrTooLarge):
 		s.answerRefusal(w, &refusal{exDataErr, "Not learnt: " + gateway.ErrTooLarge.Error()})
 	case errors.Is(err, mail.ErrEmpty):

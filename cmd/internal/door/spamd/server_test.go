@@ -118,13 +118,14 @@ type testDoor struct {
 }
 
 // open opens a door that ends with the test.
-func open(t testing.TB, cfg gateway.Config, bounds Config) *testDoor {
+func open(t testing.TB, cfg gateway.Config, pace ...gateway.Pace) *testDoor {
 	t.Helper()
 	d := &testDoor{scorer: &scorer{}, registry: prometheus.NewRegistry(), addr: filepath.Join(t.TempDir(), "spamd")}
 	if cfg.Asker == nil {
 		cfg.Asker = d.scorer
 	}
 	cfg.Registerer = d.registry
+	cfg.Deadline, cfg.Memory = cmp.Or(cfg.Deadline, 2*time.Second), cmp.Or(cfg.Memory, 256<<20)
 	var err error
 	if d.gateway, err = gateway.New(cfg); err != nil {
 		t.Fatal(err)
@@ -133,18 +134,17 @@ func open(t testing.TB, cfg gateway.Config, bounds Config) *testDoor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.serve(t, l, bounds)
+	d.serve(t, l, pace...)
 	return d
 }
 
 // serve serves l too.
-func (d *testDoor) serve(t testing.TB, l net.Listener, bounds Config) {
+func (d *testDoor) serve(t testing.TB, l net.Listener, pace ...gateway.Pace) {
 	t.Helper()
-	bounds.StallTime = cmp.Or(bounds.StallTime, patience)
 	door := d.gateway.Door("spamd")
-	s, err := New(door, bounds)
-	if err != nil {
-		t.Fatal(err)
+	s := New(door)
+	s.pace.Stall = patience
+	for _, s.pace = range pace {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -232,7 +232,7 @@ const (
 )
 
 func TestAnswers(t *testing.T) {
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	mailAfter := marked + "From: a@example.org\r\nSubject: hello\r\n\r\n"
 	lostAfter := "Subject: hello\n\nnobody answers\n"
 	report := "hamlet: spam.\nProbability of spam 0.9987, 90 % interval 0.9921 to 0.9998.\n" +
@@ -314,7 +314,7 @@ func pack(message string) string {
 }
 
 func TestRefusals(t *testing.T) {
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	header := func(text string) string { return "SPAMD/1.0 76 Bad header line: (" + text + ")\r\n" }
 	lying := func(n int, message string) string {
 		return fmt.Sprintf("PROCESS SPAMC/1.5\r\nContent-length: %d\r\n\r\n%s", n, message)
@@ -364,7 +364,7 @@ func TestRefusals(t *testing.T) {
 
 func TestTeach(t *testing.T) {
 	taught := &teacher{}
-	d := open(t, gateway.Config{Teacher: taught}, Config{})
+	d := open(t, gateway.Config{Teacher: taught})
 	for _, test := range []struct {
 		name, message string
 		fields        []string
@@ -401,7 +401,7 @@ func TestTeach(t *testing.T) {
 }
 
 func TestTeachNotAllowed(t *testing.T) {
-	d := open(t, gateway.Config{Hints: gateway.Hints{Learn: "--allow-learn"}}, Config{})
+	d := open(t, gateway.Config{Hints: gateway.Hints{Learn: "--allow-learn"}})
 	want := "SPAMD/1.0 69 Service Unavailable: TELL commands are not enabled, set the --allow-learn switch.\r\n"
 	if got := d.ask(t, mailRequest("TELL SPAMC/1.5", spamMail, "Message-class: spam", "Set: local")); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -418,7 +418,7 @@ func TestReport(t *testing.T) {
 		v.Reasons = append(v.Reasons, stream.Reason{Name: strings.Repeat("name\r\n\n", 20), Contribution: -100, SD: 100})
 		v.Words = append(v.Words, stream.Word{Text: strings.Repeat("\u5b57", 30), Where: strings.Repeat("x", 70), Contribution: 1e-9})
 	}
-	text := reportText(&v, 5)
+	text := reportText(&v)
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if want := 6 + reportReasons + 1 + reportWords + 1; len(lines) != want {
 		t.Errorf("%d lines, want %d:\n%s", len(lines), want, text)
@@ -433,7 +433,7 @@ func TestReport(t *testing.T) {
 // TestTenants checks that a user chooses among the operator's tenants only.
 func TestTenants(t *testing.T) {
 	tenants := writeTenants(t, "default: isp\nusers: {alice: wonderland}\nrecipients: {'@example.org': example}\n")
-	d := open(t, gateway.Config{Tenants: tenants}, Config{})
+	d := open(t, gateway.Config{Tenants: tenants})
 	for user, want := range map[string]string{"alice": "wonderland", "bob@Example.org": "example", "example": "isp", "": "isp"} {
 		d.ask(t, mailRequest("CHECK SPAMC/1.5", hamMail, "User: "+user))
 		if got := strings.Join(d.scorer.asked(), " "); got != want {
@@ -444,7 +444,7 @@ func TestTenants(t *testing.T) {
 
 // TestClientThatStaysOpen checks that a client need not end its half to get its answer.
 func TestClientThatStaysOpen(t *testing.T) {
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	conn := d.dial(t)
 	_, _ = conn.Write([]byte(mailRequest("CHECK SPAMC/1.5", spamMail)))
 	answer, err := io.ReadAll(conn)
@@ -456,7 +456,7 @@ func TestClientThatStaysOpen(t *testing.T) {
 // TestShutdown checks that a door that stops finishes the request in hand, and lets go of
 // clients that asked for nothing.
 func TestShutdown(t *testing.T) {
-	d := open(t, gateway.Config{Deadline: patience}, Config{})
+	d := open(t, gateway.Config{Deadline: patience})
 	d.scorer.wait = make(chan struct{})
 	silent, conn := d.dial(t), d.dial(t)
 	_, _ = conn.Write([]byte(mailRequest("CHECK SPAMC/1.5", spamMail)))
@@ -487,7 +487,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 // TestHeadersOfAnyMail checks the law that clients of HEADERS rely on: the answer and the
 // message's own bytes behind its first empty line are what PROCESS answers.
 func TestHeadersOfAnyMail(t *testing.T) {
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	for _, message := range []string{
 		spamMail, hamMail, lostMail, "no header", "\n\nbuy pills", "\nfirst\n\nbuy pills\n",
 		"Subject: x", "Subject: x\n", "Subject: x\nno field\nbuy pills\n\nmore\n", "A: b\r\n\nbuy pills\n\nmore",
@@ -512,7 +512,7 @@ func TestHeadersOfAnyMail(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	large := hamMail + strings.Repeat("x", mail.MaxSize)
 	for _, test := range []struct{ request, want string }{
 		{mailRequest("CHECK SPAMC/1.5", large), "SPAMD/1.1 0 EX_OK\r\nSpam: False ; 0.0 / 5.0\r\n\r\n"},

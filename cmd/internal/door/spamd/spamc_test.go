@@ -41,18 +41,18 @@ func spamc(t testing.TB, message string, args ...string) (string, int) {
 func TestSpamc(t *testing.T) {
 	debian.Tree(t, "spamc")
 	taught := &teacher{}
-	d := open(t, gateway.Config{Teacher: taught}, Config{})
+	d := open(t, gateway.Config{Teacher: taught})
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.serve(t, tcp, Config{})
+	d.serve(t, tcp)
 
 	spamAfter := marked + strings.Replace(spamMail, "X-Hamlet: ham; p=0.0000\r\n", "", 1)
 	lostAfter := strings.Replace(lostMail, "X-hamlet: ham\n", "", 1)
 	explained := spam
 	explained.Reasons, explained.Words = reasons, words
-	scored := reportText(&explained, 5)
+	scored := reportText(&explained)
 	for _, test := range []struct {
 		args, message, want string
 		code                int
@@ -99,7 +99,7 @@ func TestSpamc(t *testing.T) {
 // TestSpamcNotAllowed checks that spamc says that nothing was learnt.
 func TestSpamcNotAllowed(t *testing.T) {
 	debian.Tree(t, "spamc")
-	d := open(t, gateway.Config{}, Config{})
+	d := open(t, gateway.Config{})
 	if out, code := spamc(t, spamMail, "-U", d.addr, "-L", "spam"); code == 0 {
 		t.Errorf("got %q, exit 0, want an error", out)
 	}

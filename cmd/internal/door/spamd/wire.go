@@ -8,24 +8,22 @@ import (
 	"net"
 	"os"
 	"time"
-)
 
-// A client must make progress: StallTime after it connected, its bytes must have come at
-// minRate in the mean. The same holds for how it takes its answer.
-const minRate = 16 << 10 // bytes a second
+	"hamlet/cmd/internal/door/gateway"
+)
 
 // A wire is a connection with deadlines.
 type wire struct {
 	conn  net.Conn
 	r     *bufio.Reader // reads through the wire
-	cfg   Config
+	pace  gateway.Pace
 	start time.Time
 	got   int64
 	ctx   context.Context // ends while the wire waits for a request; nil afterwards
 }
 
-func newWire(conn net.Conn, cfg Config) *wire {
-	w := &wire{conn: conn, cfg: cfg, start: time.Now()}
+func newWire(conn net.Conn, pace gateway.Pace) *wire {
+	w := &wire{conn: conn, pace: pace, start: time.Now()}
 	w.r = bufio.NewReaderSize(w, maxLine)
 	return w
 }
@@ -42,7 +40,7 @@ func (w *wire) await(ctx context.Context) bool {
 
 // Read reads from the connection by the deadline that is due.
 func (w *wire) Read(p []byte) (int, error) {
-	_ = w.conn.SetReadDeadline(w.start.Add(w.patience(w.got)))
+	_ = w.conn.SetReadDeadline(w.start.Add(w.pace.For(w.got)))
 	if w.ctx != nil && w.ctx.Err() != nil {
 		return 0, w.ctx.Err()
 	}
@@ -51,18 +49,13 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// patience returns how long n bytes may take.
-func (w *wire) patience(n int64) time.Duration {
-	return min(w.cfg.StallTime+time.Duration(n)*time.Second/minRate, w.cfg.Timeout)
-}
-
 // write sends the pieces of an answer.
 func (w *wire) write(pieces ...[]byte) error {
 	var n int64
 	for _, p := range pieces {
 		n += int64(len(p))
 	}
-	_ = w.conn.SetWriteDeadline(time.Now().Add(w.patience(n)))
+	_ = w.conn.SetWriteDeadline(time.Now().Add(w.pace.For(n)))
 	buffers := net.Buffers(pieces)
 	_, err := buffers.WriteTo(w.conn)
 	return err
@@ -74,7 +67,7 @@ func (w *wire) finish() {
 	if half, ok := w.conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
-	_ = w.conn.SetReadDeadline(time.Now().Add(w.cfg.StallTime))
+	_ = w.conn.SetReadDeadline(time.Now().Add(w.pace.Stall))
 	_, _ = io.Copy(io.Discard, w.conn)
 }
 
