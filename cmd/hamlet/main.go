@@ -63,7 +63,6 @@ type grammar struct {
 	Restore  backup.Restore    `cmd:"" help:"Put the models of a backup, or that of a file, back."`
 	Withdraw withdraw.Command  `cmd:"" help:"Withdraw what a source has taught, and show before what that does."`
 	Pipe     pipe.Command      `cmd:"" help:"One model for programs in other languages: JSON Lines in, JSON Lines out."`
-	Filter   cli.Gone          `cmd:"" hidden:"" passthrough:"" instead:"spamc marks a message, by the gateway's door --spamd; see deploy/mail/README.md"`
 	Bench    cli.Gone          `cmd:"" hidden:"" passthrough:"" instead:"hamlet-lab bench, a program of its own, in the package hamlet-lab"`
 	Fit      cli.Gone          `cmd:"" hidden:"" passthrough:"" instead:"hamlet-lab fit, a program of its own, in the package hamlet-lab"`
 	Lab      cli.Gone          `cmd:"" hidden:"" passthrough:"" instead:"hamlet-lab, a program of its own, in the package of that name"`

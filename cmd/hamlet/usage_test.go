@@ -71,7 +71,6 @@ func TestHelpInOtherForms(t *testing.T) {
 // A command that is gone says what does the same, whatever follows it. The help does not show it.
 func TestCommandsThatAreGone(t *testing.T) {
 	for command, want := range map[string]string{
-		"filter":        "there is no hamlet filter any more: spamc marks a message",
 		"model export":  "there is no hamlet model export any more: hamlet backup --model MODEL FILE.tar",
 		"model import":  "there is no hamlet model import any more: hamlet restore FILE --as NAME",
 		"model verify":  "there is no hamlet model verify any more: hamlet verify FILE",
@@ -122,7 +121,6 @@ func TestFlagsThatWouldDoNothing(t *testing.T) {
 		"up": append([]refusal{
 			{"--generate 0 " + file, "--generate: synthetic mail is in place of a source"},
 			{"--rate NaN", "--rate: NaN is neither"},
-			{"--partitions 3", "--partitions is not a flag any more"},
 			{"--keep-versions 0", "--keep-versions: 0 is not in"},
 			{"--alert-replicas 0", "--alert-replicas: 0 is not in"},
 		}, both...),

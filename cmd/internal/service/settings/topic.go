@@ -19,7 +19,6 @@ import (
 type Topic struct {
 	Replication int           `help:"Replicas of new topics; -1: brokers' choice." default:"-1" placeholder:"N" group:"Kafka" rare:"up"`
 	Retention   time.Duration `help:"Age limit of events; 0: brokers' own, -1s: none." default:"2160h" placeholder:"D" group:"Kafka"`
-	goneTopicFlags
 }
 
 const (
@@ -155,7 +154,6 @@ type Learner struct {
 	NoPredictions bool `help:"Do not write what was predicted of each event: hamlet model compare reads it." group:"Kafka" rare:"up,learner"`
 
 	AcceptLostBeginning bool `help:"Begin without a model even if the oldest records are deleted." rare:"up"`
-	goneLearnerFlags
 }
 
 // Check reports every flag outside its range.

@@ -2,8 +2,6 @@ package settings
 
 import (
 	"errors"
-	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -33,41 +31,6 @@ func TestRetention(t *testing.T) {
 		err := Topic{Replication: -1, Retention: c.retention}.Check()
 		if wrong := cli.Status(err) == cli.StatusUsage; wrong != c.wrong || !wrong && err != nil {
 			t.Errorf("%v: %v, want wrong usage %t", c.retention, err, c.wrong)
-		}
-	}
-}
-
-// The flags of several partitions, and of the consumer group of learners, are refused wherever
-// they stand, but for the one partition that the files of 0.1.0 name.
-func TestGoneFlagsOfTopicAndLearner(t *testing.T) {
-	parse := func(args ...string) error {
-		var f struct {
-			Topic
-			Learner
-			cli.ProgramFlags
-		}
-		_, err := Parse("learner", "x", &f, args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
-		return err
-	}
-	for flag, value := range map[string]string{"partitions": "3", "models": "one", "group": "g", "session-timeout": "3s"} {
-		want := "--" + flag + " is not a flag any more: "
-		for _, arg := range []string{"--" + flag + "=" + value, "--" + flag + "=", write(t, "learner: {"+flag+": "+value+"}\n")} {
-			if err := parse(arg); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want wrong usage with %q", arg, err, want)
-			}
-		}
-		variable := "HAMLET_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		t.Setenv(variable, value)
-		if err := parse(); cli.Status(err) != cli.StatusUsage || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want wrong usage with %q", variable, err, want)
-		}
-		if err := os.Unsetenv(variable); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, arg := range []string{"--partitions=1", write(t, "partitions: 1\n"), write(t, "learner: {partitions: 1}\n"), write(t, "ingest: {partitions: 3}\n")} {
-		if err := parse(arg); err != nil {
-			t.Errorf("%s: %v", arg, err)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 // A number outside its range is wrong usage, said before anything is asked for.
 func TestNumbersOutsideTheirRange(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--partitions=3", "--partitions is not a flag any more"},
 		{"--replication=-2", "--replication: -2 is neither"},
 		{"--retention=1s", "--retention: 1s is below"},
 		{"--rate=-1", "--rate: -1 is neither"},

@@ -12,7 +12,6 @@ import (
 // A number outside its range is wrong usage, said before anything is asked for.
 func TestNumbersOutsideTheirRange(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--partitions=3", "--partitions is not a flag any more: a model has one log of one partition; leave it out"},
 		{"--replication=0", "--replication: 0 is neither"},
 		{"--replication=40000", "--replication: 40000"},
 		{"--retention=1ns", "--retention: 1ns is below"},
@@ -22,9 +21,6 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 		{"--alert-replicas=6", "--alert-replicas: 6 is not in"},
 		{"--save-every=0s", "--save-every: 0s is not above zero"},
 		{"--answered=-1", "--answered: -1 is"},
-		{"--models=one", "--models is not a flag any more: a model has one log"},
-		{"--group=g", "--group is not a flag any more: learners are in no consumer group"},
-		{"--session-timeout=3s", "--session-timeout is not a flag any more: a standby goes on about a second after"},
 		{"--events-of=A", `--events-of: "A" is not the name`},
 		{"--shadow", "--shadow: name the model beside which it learns"},
 		{"--shadow --events-of=default", "cannot be its own shadow"},
