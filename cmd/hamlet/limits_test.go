@@ -18,9 +18,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/program/ingest"
-	"hamlet/cmd/internal/service/program/learner"
-	"hamlet/cmd/internal/service/program/scorer"
+	"hamlet/cmd/internal/service/program"
 )
 
 // The environment variables limitFiles and limitSize make this test binary a program
@@ -48,7 +46,7 @@ func TestProgramUnderLimit(t *testing.T) {
 	}
 	args := os.Args[1+slices.Index(os.Args, "--"):]
 	programs := map[string]func(context.Context, []string, cli.IO) error{
-		"hamlet": run, "ingest": ingest.Run, "learner": learner.Run, "scorer": scorer.Run,
+		"hamlet": run, "ingest": program.Ingest, "learner": program.Learner, "scorer": program.Scorer,
 	}
 	cli.Main(args[0], func(ctx context.Context, _ []string, stdio cli.IO) error {
 		return programs[args[0]](ctx, args[1:], stdio)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/program/learner"
+	"hamlet/cmd/internal/service/program"
 	"hamlet/cmd/internal/show/report"
 	"hamlet/state"
 	"hamlet/state/redis"
@@ -64,7 +64,7 @@ func TestEvalReplaysALog(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- learner.Run(ctx, []string{"--kafka", k.Addr(), "--redis", r.Addr(), "--model", "m", "--table-bits", "14",
+		ended <- program.Learner(ctx, []string{"--kafka", k.Addr(), "--redis", r.Addr(), "--model", "m", "--table-bits", "14",
 			"--save-every", "50ms"}, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	}()
 	store, err := redis.New(redis.Config{Addr: r.Addr(), Model: "m"})

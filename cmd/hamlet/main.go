@@ -26,9 +26,7 @@ import (
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/credentials"
 	"hamlet/cmd/internal/process/tokens"
-	"hamlet/cmd/internal/service/program/ingest"
-	"hamlet/cmd/internal/service/program/learner"
-	"hamlet/cmd/internal/service/program/scorer"
+	"hamlet/cmd/internal/service/program"
 	"hamlet/cmd/internal/service/settings"
 )
 
@@ -70,20 +68,19 @@ type grammar struct {
 }
 
 func main() {
-	name, program := programOf(os.Args[0])
-	cli.Main(name, program)
+	cli.Main(programOf(os.Args[0]))
 }
 
 // programOf returns the program that is meant by the name that this one was started with.
 // Packages install the services as links to hamlet, whose code has them anyway.
-func programOf(path string) (name string, program func(context.Context, []string, cli.IO) error) {
+func programOf(path string) (name string, start func(context.Context, []string, cli.IO) error) {
 	switch filepath.Base(path) {
 	case "hamlet-ingest":
-		return "ingest", ingest.Run
+		return "ingest", program.Ingest
 	case "hamlet-learner":
-		return "learner", learner.Run
+		return "learner", program.Learner
 	case "hamlet-scorer":
-		return "scorer", scorer.Run
+		return "scorer", program.Scorer
 	}
 	return "hamlet", run
 }

@@ -3,7 +3,7 @@ package main
 
 import (
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/program/ingest"
+	"hamlet/cmd/internal/service/program"
 )
 
-func main() { cli.Main("ingest", ingest.Run) }
+func main() { cli.Main("ingest", program.Ingest) }

@@ -4,7 +4,7 @@ package main
 
 import (
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/program/learner"
+	"hamlet/cmd/internal/service/program"
 )
 
-func main() { cli.Main("learner", learner.Run) }
+func main() { cli.Main("learner", program.Learner) }

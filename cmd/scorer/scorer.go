@@ -3,7 +3,7 @@ package main
 
 import (
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/program/scorer"
+	"hamlet/cmd/internal/service/program"
 )
 
-func main() { cli.Main("scorer", scorer.Run) }
+func main() { cli.Main("scorer", program.Scorer) }

@@ -119,7 +119,7 @@ func (s *Set) Connect(cfg nats.Config) (conn *natsgo.Conn, err error) {
 // To add a channel, say a webhook, write its publisher in a package below stream, with a test that
 // runs alerttest.Run on it. One that calls people leaves out what [stream.NamesKind] does not name,
 // unless a flag asks for suspicions. Its flags belong in [settings.Alerts], in the tables of wrong
-// usage of cmd/internal/service/program/learner and cmd/hamlet (usage_test.go), in deploy/hamlet.yaml,
+// usage of cmd/internal/service/program and cmd/hamlet (usage_test.go), in deploy/hamlet.yaml,
 // deploy/ALARMS.md and CHANGELOG.md.
 func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (alert.Channels, error) {
 	if !f.PublishAlerts {

@@ -1,6 +1,4 @@
-// Package scorer is the program cmd/scorer, which answers score requests over NATS from
-// the newest checkpoint. hamlet runs it too, under the name hamlet-scorer.
-package scorer
+package program
 
 import (
 	"context"
@@ -13,7 +11,7 @@ import (
 	"hamlet/stream/nats"
 )
 
-const description = `Answers score requests over NATS with the model that Redis holds.
+const scorerDescription = `Answers score requests over NATS with the model that Redis holds.
 
 Examples:
   scorer --nats nats://nats:4222 --redis redis:6379
@@ -27,7 +25,7 @@ Where NATS has JetStream, it keeps a line for each answer, which hamlet history 
 verdict, p, the names of three reasons, door and tenant. No text, no address. No answer
 waits for that. With --keep-mail it keeps the mail too, for hamlet review.`
 
-type flags struct {
+type scorerFlags struct {
 	settings.ModelName
 	settings.NATS
 	settings.Redis
@@ -47,7 +45,7 @@ const (
 )
 
 // check reports every flag outside its range.
-func (f *flags) check() error {
+func (f *scorerFlags) check() error {
 	err := errors.Join(
 		cli.Range("--concurrency", f.Concurrency, 0, maxConcurrency), cli.Range("--queue", f.Queue, 0, maxQueue),
 		settings.Check(f.NATS, f.Redis, f.Scorer, f.HTTPTLS))
@@ -57,10 +55,10 @@ func (f *flags) check() error {
 	return err
 }
 
-// Run runs the program with its arguments until it is done or ctx ends.
-func Run(ctx context.Context, args []string, stdio cli.IO) error {
-	var f flags
-	if _, err := settings.Parse("scorer", description, &f, args, stdio); err != nil {
+// Scorer runs the scorer with its arguments until it is done or ctx ends.
+func Scorer(ctx context.Context, args []string, stdio cli.IO) error {
+	var f scorerFlags
+	if _, err := settings.Parse("scorer", scorerDescription, &f, args, stdio); err != nil {
 		return err
 	}
 	if err := f.check(); err != nil {

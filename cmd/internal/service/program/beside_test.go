@@ -1,4 +1,4 @@
-package ingest
+package program
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func TestBesideUp(t *testing.T) {
 	}
 	for range 2 {
 		args := []string{"--data=" + dir.Path(), "--format=text", texts}
-		if err := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}); err != nil {
+		if err := Ingest(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}); err != nil {
 			t.Fatal(err)
 		}
 	}

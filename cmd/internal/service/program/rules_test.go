@@ -1,4 +1,4 @@
-package ingest
+package program
 
 import (
 	"os"
@@ -11,13 +11,13 @@ import (
 
 // The alerting rules in deploy use existing metrics of ingest.
 func TestAlertingRules(t *testing.T) {
-	const file = "../../../../../deploy/prometheus/hamlet.rules.yml"
+	const file = "../../../../deploy/prometheus/hamlet.rules.yml"
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	newMetrics(registry)
+	newIngestMetrics(registry)
 	descs := make(chan *prometheus.Desc, 1000)
 	registry.Describe(descs)
 	close(descs)

@@ -1,6 +1,4 @@
-// Package learner is the program cmd/learner, which turns a topic of labelled events
-// into a model and saves it in Redis. hamlet runs it too, under the name hamlet-learner.
-package learner
+package program
 
 import (
 	"context"
@@ -13,7 +11,7 @@ import (
 	"hamlet/state"
 )
 
-const description = `Learns labelled events from Kafka and saves the model in Redis.
+const learnerDescription = `Learns labelled events from Kafka and saves the model in Redis.
 
 Examples:
   learner --kafka kafka:9092 --redis redis:6379 --nats nats://nats:4222
@@ -31,7 +29,7 @@ meaning. It logs each change, and publishes it once with --nats: hamlet.alerts.i
 until hamlet model promote has its model answer in the place of the other.
 All other settings are keys below "model" in the file: see hamlet eval --keys.`
 
-type flags struct {
+type learnerFlags struct {
 	settings.ModelName
 	EventsOf string   `help:"Learn the events of another model, its topic." placeholder:"MODEL"`
 	Shadow   bool     `help:"With --events-of: be heard only once promoted."`
@@ -50,7 +48,7 @@ type flags struct {
 	cli.ProgramFlags
 }
 
-func (f *flags) check() error {
+func (f *learnerFlags) check() error {
 	var err error
 	if f.EventsOf != "" {
 		if err = (settings.ModelName{Model: f.EventsOf}).Validate(); err != nil {
@@ -62,7 +60,7 @@ func (f *flags) check() error {
 }
 
 // checkShadow reports flags that do not go with --shadow.
-func (f *flags) checkShadow() error {
+func (f *learnerFlags) checkShadow() error {
 	switch {
 	case !f.Shadow:
 		return nil
@@ -74,10 +72,10 @@ func (f *flags) checkShadow() error {
 	return nil
 }
 
-// Run runs the program with its arguments until it is done or ctx ends.
-func Run(ctx context.Context, args []string, stdio cli.IO) error {
-	var f flags
-	if _, err := settings.Parse("learner", description, &f, args, stdio); err != nil {
+// Learner runs the learner with its arguments until it is done or ctx ends.
+func Learner(ctx context.Context, args []string, stdio cli.IO) error {
+	var f learnerFlags
+	if _, err := settings.Parse("learner", learnerDescription, &f, args, stdio); err != nil {
 		return err
 	}
 	modelConfig, err := f.Model.Config(f.Dense)

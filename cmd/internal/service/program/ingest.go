@@ -1,6 +1,7 @@
-// Package ingest is the program cmd/ingest, which writes labelled events to Kafka: from
-// files, and over HTTP. hamlet runs it too, under the name hamlet-ingest.
-package ingest
+// Package program is the services as programs: [Ingest] writes labelled events to Kafka, [Learner] turns a
+// topic of them into a model and saves it in Redis, [Scorer] answers from the newest checkpoint over NATS.
+// Each is cmd/NAME. hamlet runs them too, under the name hamlet-NAME: packages install them as links to it.
+package program
 
 import (
 	"context"
@@ -28,7 +29,7 @@ import (
 	"hamlet/stream/kafka"
 )
 
-const description = `Writes labelled events to Kafka, from files or over HTTP. Without --kafka it writes
+const ingestDescription = `Writes labelled events to Kafka, from files or over HTTP. Without --kafka it writes
 files to the log of a hamlet up that runs on this machine.
 
 Examples:
@@ -50,7 +51,7 @@ A copier (--from-topic) goes on where its consumer group is. One that was stoppe
 longer than Kafka's offsets.retention.minutes (seven days by default) starts at the beginning: what
 lies beyond the model's duplicate window is learnt twice.`
 
-type flags struct {
+type ingestFlags struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
 	settings.ModelName
@@ -76,7 +77,7 @@ const (
 )
 
 // check reports flags that contradict each other or are outside their range.
-func (f *flags) check(hasSource bool) error {
+func (f *ingestFlags) check(hasSource bool) error {
 	switch {
 	case f.From != "":
 		return f.checkCopy(hasSource)
@@ -97,12 +98,12 @@ func (f *flags) check(hasSource bool) error {
 }
 
 // beside reports whether events go to a hamlet up on this machine. It has an HTTP door of its own.
-func (f *flags) beside(hasSource bool) bool {
+func (f *ingestFlags) beside(hasSource bool) bool {
 	return hasSource && f.HTTP == "" && len(f.Kafka.Kafka) == 0
 }
 
 // checkCopy reports flags that contradict --from-topic.
-func (f *flags) checkCopy(hasSource bool) error {
+func (f *ingestFlags) checkCopy(hasSource bool) error {
 	switch {
 	case hasSource:
 		return cli.Usagef("--from-topic is in place of a file: name one of them")
@@ -116,10 +117,10 @@ func (f *flags) checkCopy(hasSource bool) error {
 	return errors.Join(f.CheckAt(f.HTTP, ""), settings.Check(f.Kafka, f.Topic))
 }
 
-// Run runs the program with its arguments until it is done or ctx ends.
-func Run(ctx context.Context, args []string, stdio cli.IO) error {
-	var f flags
-	if _, err := settings.Parse("ingest", description, &f, args, stdio); err != nil {
+// Ingest runs ingest with its arguments until it is done or ctx ends.
+func Ingest(ctx context.Context, args []string, stdio cli.IO) error {
+	var f ingestFlags
+	if _, err := settings.Parse("ingest", ingestDescription, &f, args, stdio); err != nil {
 		return err
 	}
 	log := f.Logger(stdio.Err)
@@ -156,7 +157,7 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	log.Info("ingest starts",
 		"model", f.Model, "kafka", f.Kafka.Kafka, "http", f.HTTP, "token", f.Token != "", "tokens", f.Tokens)
-	m := newMetrics(s.Registry)
+	m := newIngestMetrics(s.Registry)
 	file, err := f.OpenTokens(log)
 	if err != nil {
 		return err
@@ -197,8 +198,8 @@ func Run(ctx context.Context, args []string, stdio cli.IO) error {
 	return err
 }
 
-func (f *flags) stream(ctx context.Context, src *source.Source, read follow.Config, events stream.Appender,
-	m *metrics, stdio cli.IO, log *slog.Logger) error {
+func (f *ingestFlags) stream(ctx context.Context, src *source.Source, read follow.Config, events stream.Appender,
+	m *ingestMetrics, stdio cli.IO, log *slog.Logger) error {
 	rejections := report.Rejections{W: stdio.Err}
 	counter := progress.NewCounter(stdio.Err)
 	sent := 0
@@ -237,7 +238,7 @@ func (f *flags) stream(ctx context.Context, src *source.Source, read follow.Conf
 }
 
 // http returns what ingest serves over HTTP.
-func (f *flags) http(m *metrics, file *tokens.File, topic stream.Topic, log *slog.Logger) (parts.HTTP, error) {
+func (f *ingestFlags) http(m *ingestMetrics, file *tokens.File, topic stream.Topic, log *slog.Logger) (parts.HTTP, error) {
 	readiness := ingest.NewReadiness(func(ctx context.Context) error {
 		_, err := follow.Bounds(ctx, follow.Config{Log: topic, Name: topic.Name()})
 		return err
@@ -258,16 +259,16 @@ func (f *flags) http(m *metrics, file *tokens.File, topic stream.Topic, log *slo
 	return h, err
 }
 
-// metrics are what ingest shows to Prometheus.
-type metrics struct {
+// ingestMetrics are what ingest shows to Prometheus.
+type ingestMetrics struct {
 	sent, rejected prometheus.Counter
 	requests       *prometheus.CounterVec
 	tokens         *tokens.Metrics
 }
 
-func newMetrics(registry prometheus.Registerer) *metrics {
+func newIngestMetrics(registry prometheus.Registerer) *ingestMetrics {
 	const ns, sub = "hamlet", "ingest"
-	m := &metrics{
+	m := &ingestMetrics{
 		sent: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "events_total",
 			Help: "Events that Kafka has acknowledged."}),
 		rejected: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "rejected_total",

@@ -1,4 +1,4 @@
-package ingest
+package program
 
 import (
 	"context"
@@ -30,10 +30,10 @@ func TestReadyzAsksKafka(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		f := flags{HTTP: "127.0.0.1:0"}
+		f := ingestFlags{HTTP: "127.0.0.1:0"}
 		log := slog.New(slog.DiscardHandler)
 		s := parts.New("test", "default", log)
-		h, err := f.http(newMetrics(s.Registry), nil, events, log)
+		h, err := f.http(newIngestMetrics(s.Registry), nil, events, log)
 		if err != nil {
 			t.Fatal(err)
 		}
