@@ -243,7 +243,7 @@ func TestPortsAreComplete(t *testing.T) {
 	seen := 0
 	for _, file := range []string{
 		"hamlet.yaml", "../README.md", "SERVICES.md", "INSTALL.md", "mail/README.md", "CONSOLE.md", "../cmd/internal/service/program/ingest.go", "../cmd/internal/service/program/learner.go",
-		"../cmd/internal/service/program/scorer.go", "../cmd/hamlet/gateway.go", "../cmd/hamlet/up.go",
+		"../cmd/internal/service/program/scorer.go", "../cmd/hamlet/gateway.go", "../cmd/internal/service/up/command.go",
 	} {
 		for _, m := range port.FindAllSubmatch([]byte(read(t, file)), -1) {
 			seen++

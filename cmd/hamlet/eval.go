@@ -78,12 +78,12 @@ func (c *evalCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	defer src.close()
-	events, err := src.open()
+	defer src.Close()
+	events, err := src.Items()
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
-	modelConfig, err := c.ResearchModel.Config(src.dense)
+	modelConfig, err := c.ResearchModel.Config(src.Dense)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (c *evalCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
 	config := replay.Config{
 		Model: modelConfig, Delay: c.Delay, TeachFirst: c.TeachFirst, From: c.From, Scores: scores,
 		Alerts: alerts, Runner: runner, Rejected: rejections.Add, RebuildFailed: failures.Add,
-		Progress: func(n int) { counter.Set(n, src.total()) },
+		Progress: func(n int) { counter.Set(n, src.Total()) },
 		SetAside: func(p *model.PanicError) {
 			fmt.Fprintf(stdio.Err, "%v; please report it with the stack below; the replay begins again without this event, as with --set set_aside=%s\n%s\n", p, p.Key, p.Stack)
 		},
@@ -148,14 +148,14 @@ func (c *evalCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
 	return result.WriteTable(table)
 }
 
-func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*labelled, error) {
+func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*ingest.Input, error) {
 	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
 	if len(c.Kafka) > 0 || c.Log != "" {
 		return c.openLog(ctx, &cfg)
 	}
 	cfg.Stdin = stdin
 	if c.Generate == 0 {
-		return openSource(cfg, &c.Synthetic)
+		return settings.OpenSource(cfg, &c.Synthetic)
 	}
 	if len(c.Sources) > 0 {
 		return nil, cli.Usagef("--generate: synthetic mail is in place of a source, and there is %s", c.Sources[0])
@@ -164,11 +164,11 @@ func (c *evalCommand) open(ctx context.Context, stdin io.Reader) (*labelled, err
 	if cfg.Limit > 0 {
 		n = min(n, cfg.Limit)
 	}
-	return openGenerator(&c.Flags, cfg.Flip, &c.Synthetic, n)
+	return settings.OpenSynthetic(&c.Synthetic, n, cfg.Flip, &c.Flags)
 }
 
 // openLog opens the log of a model: in a cluster or a file.
-func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*labelled, error) {
+func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*ingest.Input, error) {
 	flag := "--kafka"
 	if c.Log != "" {
 		flag = "--log"
@@ -183,9 +183,9 @@ func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*labelle
 	case about != "":
 		return nil, cli.Usagef("%s is about a source, and %s is in place of one", about, flag)
 	}
-	src := &labelled{dense: c.Flags.Dense, close: func() error { return nil }, total: func() int { return 0 }}
+	src := &ingest.Input{Dense: c.Flags.Dense, Close: func() error { return nil }, Total: func() int { return 0 }}
 	if c.Log != "" {
-		src.open = func() (ingest.Items, error) { return c.limited(eventlog.Items(c.Log, eventlog.File(c.Log))), nil }
+		src.Items = func() (ingest.Items, error) { return c.limited(eventlog.Items(c.Log, eventlog.File(c.Log))), nil }
 		return src, eventlog.CheckFile(c.Log)
 	}
 	brokers, err := c.KafkaAccess.Config(c.Kafka, "hamlet-eval", nil)
@@ -199,8 +199,8 @@ func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*labelle
 	if err != nil {
 		return nil, eventlog.Explain(err, c.ModelName.Model)
 	}
-	src.close = log.Close
-	src.open = func() (ingest.Items, error) { return c.limited(eventlog.Items(log.Name, log.Records(ctx))), nil }
+	src.Close = log.Close
+	src.Items = func() (ingest.Items, error) { return c.limited(eventlog.Items(log.Name, log.Records(ctx))), nil }
 	return src, nil
 }
 

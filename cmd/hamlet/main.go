@@ -28,6 +28,7 @@ import (
 	"hamlet/cmd/internal/process/tokens"
 	"hamlet/cmd/internal/service/program"
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/service/up"
 )
 
 const description = `hamlet: to be or not to be spam, and how sure.
@@ -40,7 +41,7 @@ const description = `hamlet: to be or not to be spam, and how sure.
 A command's own help has more: hamlet up --help.`
 
 type grammar struct {
-	Up       upCommand         `cmd:"" help:"Run ingest, learner and scorer in one process, by default with all they need."`
+	Up       up.Command        `cmd:"" help:"Run ingest, learner and scorer in one process, by default with all they need."`
 	Eval     evalCommand       `cmd:"" help:"Replay labelled data: each event is scored first and learnt afterwards."`
 	Freeze   freezeCommand     `cmd:"" help:"Make a frozen expert from labelled mail, for --frozen."`
 	Score    score.Command     `cmd:"" help:"Ask a scorer about messages."`

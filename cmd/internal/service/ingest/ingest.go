@@ -6,7 +6,7 @@
 //		return err
 //	}
 //	cfg := ingest.Config{Events: topic, Resume: end, Log: log}
-//	stats, err := ingest.Source(ctx, cfg, func() (ingest.Items, error) { return source.Events(), nil })
+//	stats, err := ingest.Send(ctx, cfg, input)
 //
 // A source is sent in chunks. Each chunk is acknowledged by all in-sync replicas
 // before the next is sent. So the topic always holds the source's events up to some
@@ -32,16 +32,14 @@ import (
 
 // A Config describes one run over a source.
 type Config struct {
-	Events    stream.Appender // the model's topic
-	Resume    *End            // what the topic ends with; nil: start at the source's beginning
-	Once      bool            // the source can be read only once, so it is sent from its beginning
-	Synthetic bool            // the source is the generator of synthetic mail: its records say so
-	Chunk     int             // events per acknowledged chunk; default 500
-	Linger    time.Duration   // the longest that an event waits for its chunk to fill; default 20 ms
-	Rate      float64         // events a second; 0: no limit
-	Rejected  func(error)     // called for each item that no model can learn from; may be nil
-	Sent      func(n int)     // called after each acknowledged chunk; may be nil
-	Log       *slog.Logger
+	Events   stream.Appender // the model's topic
+	Resume   *End            // what the topic ends with; nil: start at the source's beginning
+	Chunk    int             // events per acknowledged chunk; default 500
+	Linger   time.Duration   // the longest that an event waits for its chunk to fill; default 20 ms
+	Rate     float64         // events a second; 0: no limit
+	Rejected func(error)     // called for each item that no model can learn from; may be nil
+	Sent     func(n int)     // called after each acknowledged chunk; may be nil
+	Log      *slog.Logger
 }
 
 // Stats counts what a run did.
@@ -55,21 +53,21 @@ type Stats struct {
 // errors between them. Any other error is the last.
 type Items = iter.Seq2[source.Item, error]
 
-// Source publishes a source's events, starting where cfg.Resume says, until the
-// source or ctx ends. After an error the topic holds a prefix of the source. It
+// Send publishes the events of in, starting where cfg.Resume says, until they or ctx
+// end. After an error the topic holds a prefix of them. It
 // returns ErrMixed, and sends nothing, if the topic holds mail of the other kind.
-func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats, error) {
+func Send(ctx context.Context, cfg Config, in *Input) (Stats, error) {
 	cfg.Chunk = cmp.Or(cfg.Chunk, 500)
 	cfg.Linger = cmp.Or(cfg.Linger, 20*time.Millisecond)
 	var stats Stats
-	if err := checkMixed(cfg); err != nil {
+	if err := checkMixed(cfg.Resume, in.Synthetic); err != nil {
 		return stats, err
 	}
-	from, err := resume(cfg, open)
+	from, err := resume(cfg, in)
 	if err != nil {
 		return stats, err
 	}
-	items, err := open()
+	items, err := in.Items()
 	if err != nil {
 		return stats, err
 	}
@@ -77,7 +75,7 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(events)
-		return encode(ctx, cfg, items, from, &stats, events)
+		return encode(ctx, cfg, items, in.Synthetic, from, &stats, events)
 	})
 	p := publisher{Config: cfg, timer: time.NewTimer(cfg.Linger), start: time.Now()}
 	g.Go(func() error { return p.run(ctx, events) })
@@ -87,7 +85,8 @@ func Source(ctx context.Context, cfg Config, open func() (Items, error)) (Stats,
 }
 
 // encode sends the items from an ordinal on to events.
-func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats, events chan<- stream.Record) error {
+func encode(ctx context.Context, cfg Config, items Items, synthetic bool, from int, stats *Stats,
+	events chan<- stream.Record) error {
 	for item, err := range items {
 		var rejected *source.Rejection
 		if err != nil && !errors.As(err, &rejected) {
@@ -110,7 +109,7 @@ func encode(ctx context.Context, cfg Config, items Items, from int, stats *Stats
 		}
 		record.Headers = append(record.Headers,
 			stream.Header{Key: stream.HeaderOrdinal, Value: strconv.AppendInt(nil, int64(item.Ordinal), 10)})
-		if cfg.Synthetic {
+		if synthetic {
 			record.Headers = append(record.Headers, stream.Header{Key: stream.HeaderSynthetic, Value: []byte("1")})
 		}
 		select {

@@ -65,9 +65,9 @@ func TestResumeAfterCrashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stats, err := Source(t.Context(), Config{
+		stats, err := Send(t.Context(), Config{
 			Events: &dying{topic, budget}, Resume: end, Chunk: 64, Linger: time.Hour, Log: slog.New(slog.DiscardHandler),
-		}, open)
+		}, &Input{Items: open})
 		if budget == 5000 && err != nil || err != nil && !errors.Is(err, errCrash) {
 			t.Fatal(err)
 		}
@@ -104,8 +104,8 @@ func TestAnotherSourceStartsAtItsBeginning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stats, err := Source(t.Context(), Config{Events: topic, Resume: mark, Log: log},
-			func() (Items, error) { return items(100, name), nil })
+		stats, err := Send(t.Context(), Config{Events: topic, Resume: mark, Log: log},
+			&Input{Items: func() (Items, error) { return items(100, name), nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestStandingsKeepTheirPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Source(t.Context(), Config{Events: events, Resume: end, Chunk: 1000, Linger: time.Hour, Log: log}, open)
+		return Send(t.Context(), Config{Events: events, Resume: end, Chunk: 1000, Linger: time.Hour, Log: log}, &Input{Items: open})
 	}
 	if _, err := run(&dying{topic, 92}); !errors.Is(err, errCrash) { // 91 events stand before the standing
 		t.Fatal(err)

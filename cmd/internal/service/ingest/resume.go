@@ -33,16 +33,16 @@ type Mark struct {
 var ErrMixed = errors.New("synthetic and real mail must not be learnt by one model")
 
 // checkMixed returns ErrMixed if the topic ends with events of the other kind.
-func checkMixed(cfg Config) error {
-	if cfg.Resume == nil || cfg.Resume.Mark == nil {
+func checkMixed(end *End, synthetic bool) error {
+	if end == nil || end.Mark == nil {
 		return nil
 	}
-	switch synthetic := cfg.Resume.Mark.Synthetic; {
-	case synthetic && !cfg.Synthetic:
+	switch held := end.Mark.Synthetic; {
+	case held && !synthetic:
 		return fmt.Errorf("%s holds synthetic mail (of hamlet up --demo): %w. "+
-			"Name another directory with --data, or another model with --model", cfg.Resume.Log, ErrMixed)
-	case !synthetic && cfg.Synthetic:
-		return holdsReal(cfg.Resume.Log)
+			"Name another directory with --data, or another model with --model", end.Log, ErrMixed)
+	case !held && synthetic:
+		return holdsReal(end.Log)
 	}
 	return nil
 }
@@ -180,18 +180,18 @@ func CheckSynthetic(ctx context.Context, events follow.Config) error {
 
 // resume returns the ordinal from which the source is to be sent. All of it is, unless the
 // source holds the event that the topic ends with.
-func resume(cfg Config, open func() (Items, error)) (from int, err error) {
+func resume(cfg Config, in *Input) (from int, err error) {
 	switch {
 	case cfg.Resume == nil || cfg.Resume.Records == 0:
 		return 0, nil
 	case cfg.Resume.Mark == nil:
 		cfg.Log.Info("the topic holds no event of a source: all of this one is sent", "records", cfg.Resume.Records)
 		return 0, nil
-	case cfg.Once:
+	case in.Once:
 		cfg.Log.Warn("standard input cannot be compared with the topic: all of it is sent")
 		return 0, nil
 	}
-	items, err := open()
+	items, err := in.Items()
 	if err != nil {
 		return 0, err
 	}

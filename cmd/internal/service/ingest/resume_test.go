@@ -25,7 +25,7 @@ func send(t *testing.T, topic *logtest.Memory, n int, prefix string) (Stats, str
 		t.Fatal(err)
 	}
 	open := func() (Items, error) { return items(n, prefix), nil }
-	stats, err := Source(t.Context(), Config{Events: topic, Resume: end, Log: log, Chunk: 64}, open)
+	stats, err := Send(t.Context(), Config{Events: topic, Resume: end, Log: log, Chunk: 64}, &Input{Items: open})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func learnt(b *testing.B, items []source.Item) (speed, cost float64) {
 		<-poll.C
 	}
 	begin, before := time.Now(), processTime(b)
-	_, err = ingest.Source(b.Context(), ingest.Config{Events: log, Log: learning.Log}, func() (ingest.Items, error) {
+	_, err = ingest.Send(b.Context(), ingest.Config{Events: log, Log: learning.Log}, &ingest.Input{Items: func() (ingest.Items, error) {
 		return func(yield func(source.Item, error) bool) {
 			for i := range items {
 				if !yield(items[i], nil) {
@@ -113,7 +113,7 @@ func learnt(b *testing.B, items []source.Item) (speed, cost float64) {
 				}
 			}
 		}, nil
-	})
+	}})
 	if err != nil {
 		b.Fatal(err)
 	}

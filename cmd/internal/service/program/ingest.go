@@ -125,7 +125,7 @@ func Ingest(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	log := f.Logger(stdio.Err)
 	sourceConfig := f.Flags.Config(f.Sources, source.FlipFlags{})
-	sourceConfig.Stdin, sourceConfig.Standing = stdio.In, true
+	sourceConfig.Stdin = stdio.In
 	hasSource := !sourceConfig.None()
 	err := f.check(hasSource)
 	if err != nil {
@@ -134,9 +134,9 @@ func Ingest(ctx context.Context, args []string, stdio cli.IO) error {
 	if err := parts.CheckOpenFiles("ingest", parts.ServiceFiles); err != nil {
 		return err
 	}
-	var src *source.Source
+	var src *ingest.Input
 	if hasSource {
-		if src, err = source.Open(sourceConfig); err != nil {
+		if src, err = ingest.OpenSource(sourceConfig); err != nil {
 			return err
 		}
 		defer src.Close()
@@ -198,7 +198,7 @@ func Ingest(ctx context.Context, args []string, stdio cli.IO) error {
 	return err
 }
 
-func (f *ingestFlags) stream(ctx context.Context, src *source.Source, read follow.Config, events stream.Appender,
+func (f *ingestFlags) stream(ctx context.Context, src *ingest.Input, read follow.Config, events stream.Appender,
 	m *ingestMetrics, stdio cli.IO, log *slog.Logger) error {
 	rejections := report.Rejections{W: stdio.Err}
 	counter := progress.NewCounter(stdio.Err)
@@ -209,13 +209,11 @@ func (f *ingestFlags) stream(ctx context.Context, src *source.Source, read follo
 		Sent: func(n int) {
 			m.sent.Add(float64(n))
 			sent += n
-			total, _ := src.Total()
-			counter.Set(sent, total)
+			counter.Set(sent, src.Total())
 		},
 	}
-	var err error
-	cfg.Once = src.Once()
 	if f.Resume {
+		var err error
 		if cfg.Resume, err = ingest.FindEnd(ctx, read, log); errors.Is(err, stream.ErrDenied) {
 			return fmt.Errorf("%w; or, as a user that only writes, send the whole source with --no-resume", err)
 		} else if err != nil {
@@ -223,7 +221,7 @@ func (f *ingestFlags) stream(ctx context.Context, src *source.Source, read follo
 		}
 	}
 	start := time.Now()
-	stats, err := ingest.Source(ctx, cfg, func() (ingest.Items, error) { return src.Events(), nil })
+	stats, err := ingest.Send(ctx, cfg, src)
 	counter.Close()
 	rejections.Close()
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"hamlet/cmd/internal/show/progress"
 )
 
-// A Progress shows how a stream goes: a line that is redrawn on a terminal, a
+// A progressLine shows how a stream goes: a line that is redrawn on a terminal, a
 // line every ten seconds elsewhere.
-type Progress struct {
+type progressLine struct {
 	w        io.Writer
 	line     *progress.Line
 	total    int // of events expected; −1 if unknown
@@ -21,18 +21,15 @@ type Progress struct {
 	lastAt   time.Time
 }
 
-// NewProgress returns a progress on w; total is the number of events expected,
+// newProgress returns a progress on w; total is the number of events expected,
 // −1 if unknown.
-func NewProgress(w io.Writer, total int) *Progress {
+func newProgress(w io.Writer, total int) *progressLine {
 	now := time.Now()
-	return &Progress{w: w, line: progress.NewLine(w), total: total, lastAt: now, lastLine: now}
+	return &progressLine{w: w, line: progress.NewLine(w), total: total, lastAt: now, lastLine: now}
 }
 
-// OnTerminal reports whether p is drawn on a terminal; nil is not.
-func (p *Progress) OnTerminal() bool { return p != nil && p.line.OnTerminal() }
-
-// Draw shows a snapshot.
-func (p *Progress) Draw(s Snapshot) {
+// draw shows a snapshot.
+func (p *progressLine) draw(s snapshot) {
 	now := time.Now()
 	rate := float64(s.Learned-p.lastN) / max(now.Sub(p.lastAt).Seconds(), 1e-3)
 	p.lastN, p.lastAt = s.Learned, now
@@ -45,7 +42,7 @@ func (p *Progress) Draw(s Snapshot) {
 }
 
 // describe returns the figures of s, the most important first.
-func describe(s Snapshot, rate float64) (parts []string) {
+func describe(s snapshot, rate float64) (parts []string) {
 	add := func(format string, v any) { parts = append(parts, fmt.Sprintf(format, v)) }
 	switch s.Diagnosis {
 	case drift.Nothing:
@@ -68,9 +65,3 @@ func describe(s Snapshot, rate float64) (parts []string) {
 	add("label noise %.4f", s.Epsilon)
 	return parts
 }
-
-// Say writes a line that stays.
-func (p *Progress) Say(line string) { p.line.Print(line) }
-
-// Close erases the progress.
-func (p *Progress) Close() { p.line.Clear() }

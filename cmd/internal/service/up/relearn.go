@@ -21,7 +21,7 @@ import (
 // A relearning learns the log again up to where the saved model is, because that one is of other numerics
 // than this program's. Answers come from it meanwhile, and labels wait in the log.
 type relearning struct {
-	cfg   *Config
+	cfg   *config
 	saved *state.Checkpoint
 	model model.Config
 	read  chan struct{} // closed when the log is read and what it made is saved, or waits for room
@@ -31,15 +31,15 @@ type relearning struct {
 // planRelearning returns what is to be done before the learner runs; nil if the saved model is of this
 // program's numerics, or there is none. Where the log has lost its beginning, the learner adopts the saved model
 // instead: it goes on with what that has learnt. Nothing is changed yet.
-func planRelearning(ctx context.Context, cfg *Config) (*relearning, error) {
-	if !cfg.Relearn || cfg.Learner.AdoptConfig {
+func planRelearning(ctx context.Context, cfg *config) (*relearning, error) {
+	if !cfg.relearn || cfg.learner.AdoptConfig {
 		return nil, nil
 	}
-	m, _, err := cfg.Services.Store.Manifest(ctx, state.Head)
+	m, _, err := cfg.set.Store.Manifest(ctx, state.Head)
 	if err != nil || m.Numerics == model.CurrentNumerics() {
 		return nil, nil // the learner says what is wrong
 	}
-	c, _, err := cfg.Services.Store.Load(ctx, state.Head)
+	c, _, err := cfg.set.Store.Load(ctx, state.Head)
 	if err != nil {
 		return nil, nil
 	}
@@ -49,7 +49,7 @@ func planRelearning(ctx context.Context, cfg *Config) (*relearning, error) {
 			"from; nothing is changed: go back to the program that made it, or let another name learn (--model): %w",
 			c.Numerics, model.CurrentNumerics(), err))
 	}
-	wanted := cfg.Learner.Model
+	wanted := cfg.learner.Model
 	wanted.SetAside = saved.Config().SetAside // a learner sets aside more than its configuration says
 	if wanted.WithoutSources == nil {
 		wanted.WithoutSources = saved.Config().WithoutSources
@@ -57,15 +57,15 @@ func planRelearning(ctx context.Context, cfg *Config) (*relearning, error) {
 	if len(wanted.Differences(saved.Config())) > 0 {
 		return nil, nil
 	}
-	log := cfg.Log.With("numerics", model.CurrentNumerics(), "of_the_model", c.Numerics)
-	b, err := follow.Bounds(ctx, cfg.Learner.Follow)
+	log := cfg.log.With("numerics", model.CurrentNumerics(), "of_the_model", c.Numerics)
+	b, err := follow.Bounds(ctx, cfg.learner.Follow)
 	if err != nil {
 		return nil, err
 	}
 	if b.First > 0 || b.End < c.Position.Next {
 		log.Warn("the model is of other numerics, and the log has not all that it has learnt: "+
 			"the model goes on under this program's", "log_begins_at", b.First, "log_ends_at", b.End)
-		cfg.Learner.AdoptConfig = true
+		cfg.learner.AdoptConfig = true
 		return nil, nil
 	}
 	log.Warn("the model is of other numerics: the log is learnt again, and answers come from the old version until then",
@@ -93,14 +93,14 @@ func (r *relearning) run(ctx context.Context, said func(string)) error {
 		if err != nil {
 			return fmt.Errorf("save what was learnt again: %w", err)
 		}
-		r.cfg.Log.Info("the log is learnt again: answers come from the new version",
+		r.cfg.log.Info("the log is learnt again: answers come from the new version",
 			"version", version, "events", c.Events, "numerics", c.Numerics)
 		return nil
 	}
 	if ctx.Err() != nil {
 		return err
 	}
-	r.cfg.Log.Warn("the log could not be learnt again: the model goes on under this program's numerics", "error", err)
+	r.cfg.log.Warn("the log could not be learnt again: the model goes on under this program's numerics", "error", err)
 	if c, err = r.adopt(); err == nil {
 		_, err = r.save(ctx, c, said)
 	}
@@ -139,7 +139,7 @@ func (r *relearning) learn(ctx context.Context, said func(string)) (*state.Check
 	enough := errors.New("enough")
 	records := func(yield func(*stream.Record, error) bool) {
 		position = state.Position{} // it may be read again
-		err := follow.Range(ctx, r.cfg.Learner.Follow, 0, r.saved.Position.Next, func(record *stream.Record) error {
+		err := follow.Range(ctx, r.cfg.learner.Follow, 0, r.saved.Position.Next, func(record *stream.Record) error {
 			position = follow.Advance(position, record)
 			if !yield(record, nil) {
 				return enough
@@ -158,7 +158,7 @@ func (r *relearning) learn(ctx context.Context, said func(string)) (*state.Check
 			said(fmt.Sprintf("learning the log again under numerics %s: %d of %d records",
 				model.CurrentNumerics(), n, r.saved.Position.Next))
 		},
-	}, eventlog.Items(r.cfg.Learner.Follow.Name, records))
+	}, eventlog.Items(r.cfg.learner.Follow.Name, records))
 	if err != nil {
 		return nil, fmt.Errorf("learn the log again: %w", err)
 	}
@@ -186,12 +186,12 @@ func (r *relearning) save(ctx context.Context, c *state.Checkpoint, said func(st
 
 // saveOnce saves a checkpoint. Nobody else has the directory, so nobody holds the lease.
 func (r *relearning) saveOnce(ctx context.Context, c *state.Checkpoint) (version int64, err error) {
-	lease, err := r.cfg.Services.Store.Seize(ctx, r.cfg.Learner.Writer)
+	lease, err := r.cfg.set.Store.Seize(ctx, r.cfg.learner.Writer)
 	if err != nil {
 		return 0, err
 	}
 	c.Epoch, c.Writer = lease.Epoch, lease.Writer
-	version, err = r.cfg.Services.Store.Save(ctx, c)
-	_, freed := r.cfg.Services.Store.Release(ctx, lease)
+	version, err = r.cfg.set.Store.Save(ctx, c)
+	_, freed := r.cfg.set.Store.Release(ctx, lease)
 	return version, errors.Join(err, freed)
 }

@@ -29,7 +29,7 @@ type aged struct {
 	path  string
 	dir   *machine.Dir
 	store state.Store
-	cfg   Config
+	cfg   config
 	sha   [32]byte // of the model under this program's numerics
 	saved int64    // the version of older numerics
 }
@@ -49,7 +49,7 @@ func newAged(t *testing.T, damaged bool) *aged {
 		}
 		value, headers, err := e.EncodeRecord()
 		if err == nil {
-			err = a.cfg.Learner.Follow.Log.(stream.Topic).Append(t.Context(), stream.Record{Value: value, Headers: headers})
+			err = a.cfg.learner.Follow.Log.(stream.Topic).Append(t.Context(), stream.Record{Value: value, Headers: headers})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func (a *aged) open() {
 		a.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	a.cfg = Config{Services: &parts.Set{Store: a.store}, Relearn: true, Log: quiet, Learner: learner.Config{
+	a.cfg = config{set: &parts.Set{Store: a.store}, relearn: true, log: quiet, learner: learner.Config{
 		Follow: follow.Topic(log, a.dir), Topic: topic, Letters: log, Receipts: log, Store: a.store, Name: "default", Writer: "w", SaveEvery: time.Millisecond, Log: quiet,
 		Model: model.Config{TableBits: 8, TextExperts: []string{"lean"}, Alarms: model.Alarms{Off: true}},
 	}}
@@ -96,7 +96,7 @@ func (a *aged) leaveOut(offset int) {
 	if err := a.dir.Close(); err != nil {
 		a.Fatal(err)
 	}
-	file := filepath.Join(a.path, "logs", a.cfg.Learner.Topic, "00000000000000000000.log")
+	file := filepath.Join(a.path, "logs", a.cfg.learner.Topic, "00000000000000000000.log")
 	b, err := os.ReadFile(file)
 	if err != nil {
 		a.Fatal(err)
@@ -107,7 +107,7 @@ func (a *aged) leaveOut(offset int) {
 		a.Fatal(err)
 	}
 	a.open()
-	if err := a.dir.Skip(a.Context(), a.cfg.Learner.Topic, int64(offset), int64(offset)+1); err != nil {
+	if err := a.dir.Skip(a.Context(), a.cfg.learner.Topic, int64(offset), int64(offset)+1); err != nil {
 		a.Fatal(err)
 	}
 }
@@ -115,7 +115,7 @@ func (a *aged) leaveOut(offset int) {
 // learn runs a learner until all is learnt and saved.
 func (a *aged) learn() {
 	a.Helper()
-	l, err := learner.New(a.cfg.Learner)
+	l, err := learner.New(a.cfg.learner)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -195,8 +195,8 @@ func (a *aged) wantDone(sha [32]byte) {
 	if got := c.ModelSHA256; got != sha {
 		a.Errorf("the model is %x, want %x", got, sha)
 	}
-	if r, err := planRelearning(a.Context(), &a.cfg); r != nil || err != nil || a.cfg.Learner.AdoptConfig {
-		a.Errorf("the next start tries again: %v, %v; adopts: %t", r, err, a.cfg.Learner.AdoptConfig)
+	if r, err := planRelearning(a.Context(), &a.cfg); r != nil || err != nil || a.cfg.learner.AdoptConfig {
+		a.Errorf("the next start tries again: %v, %v; adopts: %t", r, err, a.cfg.learner.AdoptConfig)
 	}
 	a.learn() // it goes on from there
 }
@@ -224,7 +224,7 @@ func TestRelearningIsStopped(t *testing.T) {
 		r := a.plan()
 		ctx, stop := context.WithCancel(t.Context())
 		cfg := *r.cfg
-		cfg.Learner.Follow.Log = &cutLog{cfg.Learner.Follow.Log, 4 * reads, stop}
+		cfg.learner.Follow.Log = &cutLog{cfg.learner.Follow.Log, 4 * reads, stop}
 		r.cfg = &cfg
 		if err := r.run(ctx, func(string) {}); !errors.Is(err, context.Canceled) {
 			t.Errorf("stopped after %d reads: %v", 4*reads, err)
@@ -280,7 +280,7 @@ func TestRelearningInVain(t *testing.T) {
 			if err := a.dir.Close(); err != nil {
 				a.Fatal(err)
 			}
-			if err := os.Remove(filepath.Join(a.path, "logs", a.cfg.Learner.Topic, "log")); err != nil { // which says what is left out
+			if err := os.Remove(filepath.Join(a.path, "logs", a.cfg.learner.Topic, "log")); err != nil { // which says what is left out
 				a.Fatal(err)
 			}
 			a.open()
@@ -326,7 +326,7 @@ func TestRelearningWaitsForRoom(t *testing.T) {
 	a := newAged(t, false)
 	r := a.plan()
 	cfg := *r.cfg
-	cfg.Services, r.cfg = &parts.Set{Store: &fullStore{a.store, 1}}, &cfg
+	cfg.set, r.cfg = &parts.Set{Store: &fullStore{a.store, 1}}, &cfg
 	var said []string
 	if err := r.run(t.Context(), func(text string) { said = append(said, text) }); err != nil {
 		t.Fatal(err)
@@ -374,9 +374,9 @@ func TestRelearningReadsBeforeRetention(t *testing.T) {
 	a := newAged(t, false)
 	r := a.plan()
 	cfg := *r.cfg
-	log := &watchedLog{Log: cfg.Learner.Follow.Log, done: r.read}
-	cfg.Learner.Follow.Log, r.cfg = log, &cfg
-	cfg.Services = &parts.Set{Store: &watchedStore{a.store, t, r.read}}
+	log := &watchedLog{Log: cfg.learner.Follow.Log, done: r.read}
+	cfg.learner.Follow.Log, r.cfg = log, &cfg
+	cfg.set = &parts.Set{Store: &watchedStore{a.store, t, r.read}}
 	if err := r.run(t.Context(), func(string) {}); err != nil {
 		t.Fatal(err)
 	}

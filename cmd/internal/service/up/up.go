@@ -33,39 +33,39 @@ import (
 	"hamlet/stream/questions"
 )
 
-// A Config is everything that a run consists of, opened.
-type Config struct {
-	Services *parts.Set     // which opened the parts
-	Learner  learner.Config // Observe and Announce are up's own
-	Scorer   *scorer.Scorer
-	HTTP     *httpd.Server   // nil: none
-	Doors    *doors.Doors    // for mail servers; nil: none
-	Console  *console.Served // nil: none
-	Dir      *machine.Dir    // nil: neither the log nor the models are this program's own
-	Relearn  bool            // both are: see planRelearning
+// A config is everything that a run consists of, opened.
+type config struct {
+	set     *parts.Set     // which opened the parts
+	learner learner.Config // Observe and Announce are up's own
+	scorer  *scorer.Scorer
+	http    *httpd.Server   // nil: none
+	doors   *doors.Doors    // for mail servers; nil: none
+	console *console.Served // nil: none
+	dir     *machine.Dir    // nil: neither the log nor the models are this program's own
+	relearn bool            // both are: see planRelearning
 
-	Open     func() (ingest.Items, error) // the stream; nil: only serve
-	Ingest   ingest.Config
-	From     int                        // the metrics leave out the first so many events
-	Once     bool                       // end after the stream
-	Progress *Progress                  // shows alerts too; off a terminal they are logged
-	Done     func(*report.Result) error // called when the stream has been learnt and saved
-	Log      *slog.Logger
+	input    *ingest.Input // whose Items are streamed; without any it only serves
+	ingest   ingest.Config
+	from     int                        // the metrics leave out the first so many events
+	once     bool                       // end after the stream
+	progress *progressLine              // shows alerts too; off a terminal they are logged
+	done     func(*report.Result) error // called when the stream has been learnt and saved
+	log      *slog.Logger
 }
 
 // doorsWait is how long doors wait for the scorer. Then they open without it, so that a
 // Redis that does not answer is seen in the metrics.
 const doorsWait = 10 * time.Second
 
-// Run starts everything and blocks until ctx ends or, with Once, the stream has
+// start starts everything and blocks until ctx ends or, with Once, the stream has
 // been learnt and saved.
 //
 // Doors open after the scorer listens, and it answers until they have ended. So a restart
 // refuses no request that a door took.
 //
 // Where the learner ends with an error, and a model is saved, the doors outlive it: answers come
-// from that model, and labels wait in the log. Run returns the learner's error once it is stopped.
-func Run(ctx context.Context, cfg Config) error {
+// from that model, and labels wait in the log. start returns the learner's error once it is stopped.
+func start(ctx context.Context, cfg config) error {
 	again, err := planRelearning(ctx, &cfg)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if again != nil {
 		r.doing.Store("learning the log again")
 	}
-	lc := cfg.Learner
+	lc := cfg.learner
 	lc.Observe, lc.Announce = r.observe, r.alert
 	if r.learner, err = learner.New(lc); err != nil {
 		return err
@@ -89,7 +89,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer stopStreaming()
 	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAnswering()
-	defer cfg.Services.Notify(serving, func() error { return cmp.Or(r.failure(), r.ready()) })()
+	defer cfg.set.Notify(serving, func() error { return cmp.Or(r.failure(), r.ready()) })()
 
 	g.Go(func() error {
 		err := r.learn(learning)
@@ -101,7 +101,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	})
 	g.Go(func() error { r.tend(serving); return nil })
-	g.Go(func() error { return cfg.Scorer.Run(answering) })
+	g.Go(func() error { return cfg.scorer.Run(answering) })
 	var taking sync.WaitGroup
 	door := func(serve func(context.Context) error) {
 		taking.Add(1)
@@ -111,12 +111,12 @@ func Run(ctx context.Context, cfg Config) error {
 			return serve(serving)
 		})
 	}
-	if cfg.HTTP != nil {
-		cfg.HTTP.SetReady(r.ready, r.standing)
-		door(cfg.HTTP.Run)
+	if cfg.http != nil {
+		cfg.http.SetReady(r.ready, r.standing)
+		door(cfg.http.Run)
 	}
-	if cfg.Doors != nil {
-		door(cfg.Doors.Run)
+	if cfg.doors != nil {
+		door(cfg.doors.Run)
 	}
 	g.Go(func() error {
 		<-serving.Done()
@@ -124,12 +124,12 @@ func Run(ctx context.Context, cfg Config) error {
 		stopAnswering()
 		return nil
 	})
-	if cfg.Console != nil {
-		g.Go(func() error { return cfg.Console.Run(serving) })
+	if cfg.console != nil {
+		g.Go(func() error { return cfg.console.Run(serving) })
 	}
 	g.Go(func() error {
 		err := r.follow(ctx, streaming, stopLearning)
-		if cfg.Once || err != nil {
+		if cfg.once || err != nil {
 			stopServing()
 		} else {
 			r.announce(serving)
@@ -148,7 +148,7 @@ func (r *run) learn(ctx context.Context) error {
 		err := r.again.run(ctx, func(text string) { r.doing.Store(text) })
 		r.doing.Store("")
 		if err != nil && ctx.Err() == nil {
-			r.cfg.Log.Warn("the model goes on under this program's numerics, and the next start may learn the log again",
+			r.cfg.log.Warn("the model goes on under this program's numerics, and the next start may learn the log again",
 				"error", err)
 			r.learner.Adopt()
 		}
@@ -156,13 +156,13 @@ func (r *run) learn(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return r.cfg.Services.Learn(r.learner)(ctx)
+	return r.cfg.set.Learn(r.learner)(ctx)
 }
 
 // tend deletes what is too old of this program's own log, until ctx ends. The log is learnt again first, where
 // it must be.
 func (r *run) tend(ctx context.Context) {
-	if r.cfg.Dir == nil {
+	if r.cfg.dir == nil {
 		return
 	}
 	if r.again != nil {
@@ -172,7 +172,7 @@ func (r *run) tend(ctx context.Context) {
 		}
 	}
 	if ctx.Err() == nil { // else the log may not have been read
-		r.cfg.Dir.Tend(ctx)
+		r.cfg.dir.Tend(ctx)
 	}
 }
 
@@ -185,7 +185,7 @@ func (r *run) follow(ctx, streaming context.Context, stopLearning func()) error 
 	showing.Go(func() { r.show(watch) })
 	err := r.stream(streaming)
 	r.noteStatus()
-	if err == nil && r.cfg.Once {
+	if err == nil && r.cfg.once {
 		stopLearning()
 		select {
 		case err = <-r.learnt:
@@ -209,11 +209,11 @@ func (r *run) follow(ctx, streaming context.Context, stopLearning func()) error 
 }
 
 // awaitScorer returns once requests reach the scorer, when ctx ends, or after doorsWait.
-func (cfg *Config) awaitScorer(ctx context.Context) {
+func (cfg *config) awaitScorer(ctx context.Context) {
 	late := time.NewTimer(doorsWait)
 	defer late.Stop()
 	select {
-	case <-cfg.Scorer.Listening():
+	case <-cfg.scorer.Listening():
 	case <-late.C:
 	case <-ctx.Done():
 	}
@@ -225,16 +225,16 @@ func (cfg *Config) awaitScorer(ctx context.Context) {
 func (r *run) outlive(ctx context.Context, err error) bool {
 	ofLog := errors.Is(err, follow.ErrReplaced) || errors.Is(err, follow.ErrBehind) || errors.Is(err, follow.ErrGap) ||
 		errors.Is(err, stream.ErrDamaged)
-	if ctx.Err() != nil || r.cfg.Once || !r.held.Load() && !ofLog {
+	if ctx.Err() != nil || r.cfg.once || !r.held.Load() && !ofLog {
 		return false
 	}
-	if _, err := r.cfg.Services.Store.Heading(ctx, state.Served); err != nil {
+	if _, err := r.cfg.set.Store.Heading(ctx, state.Served); err != nil {
 		return false // there is nothing to answer from
 	}
 	r.mu.Lock()
 	r.failed = err
 	r.mu.Unlock()
-	r.cfg.Log.Error("the learner has ended: answers go on from the saved model, labels wait in the log; "+
+	r.cfg.log.Error("the learner has ended: answers go on from the saved model, labels wait in the log; "+
 		"restart hamlet when this is mended", "error", err)
 	return true
 }
@@ -255,8 +255,8 @@ func (r *run) standing() string {
 	if doing, _ := r.doing.Load().(string); doing != "" {
 		standing = "answers come from the old version; " + doing
 	}
-	if r.cfg.Dir != nil {
-		if err := r.cfg.Dir.Full(); err != nil {
+	if r.cfg.dir != nil {
+		if err := r.cfg.dir.Full(); err != nil {
 			return fmt.Sprintf("answers only; labels are refused: %v; %s", err, standing)
 		}
 	}
@@ -276,7 +276,7 @@ func (r *run) ready() error {
 	if err != nil {
 		return err
 	}
-	err = r.cfg.Scorer.Ready()
+	err = r.cfg.scorer.Ready()
 	var refused *questions.Refusal
 	if errors.As(err, &refused) {
 		if ended || r.learner.Status().Events > 0 {
@@ -288,7 +288,7 @@ func (r *run) ready() error {
 }
 
 type run struct {
-	cfg     Config
+	cfg     config
 	learner *learner.Learner
 	again   *relearning     // before the learner; nil: nothing
 	stopped context.Context // ends when the user stops it
@@ -319,8 +319,8 @@ type run struct {
 // alert is called by the learner for every change of an alarm. Off a terminal the
 // change is logged as by a learner.
 func (r *run) alert(a *stream.Alert) {
-	if !r.cfg.Progress.OnTerminal() {
-		alert.Log(r.cfg.Log, a)
+	if !r.cfg.progress.line.OnTerminal() {
+		alert.Log(r.cfg.log, a)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -344,7 +344,7 @@ func (r *run) observe(a learner.Applied) {
 	}
 	switch a.Outcome {
 	case learner.Learned:
-		if r.learned++; r.learned > r.cfg.From {
+		if r.learned++; r.learned > r.cfg.from {
 			r.metrics.Add(a.Event.Label == stream.Spam, a.Effect.Prediction.LogOdds)
 			r.intervals.Add(a.Effect.Prediction)
 			r.noChange.Add(a.Event.Label == stream.Spam)
@@ -365,17 +365,17 @@ func (r *run) stream(ctx context.Context) error {
 	if err := r.awaitModel(ctx); err != nil {
 		return err
 	}
-	if r.cfg.Open != nil {
-		cfg := r.cfg.Ingest
+	if r.cfg.input.Items != nil {
+		cfg := r.cfg.ingest
 		var err error
-		if cfg.Resume, err = ingest.FindEnd(ctx, r.cfg.Learner.Follow, r.cfg.Log); err != nil {
+		if cfg.Resume, err = ingest.FindEnd(ctx, r.cfg.learner.Follow, r.cfg.log); err != nil {
 			return err
 		}
-		if r.stats, err = ingest.Source(ctx, cfg, r.cfg.Open); err != nil {
+		if r.stats, err = ingest.Send(ctx, cfg, r.cfg.input); err != nil {
 			return err
 		}
 	}
-	end, err := follow.Bounds(ctx, r.cfg.Learner.Follow)
+	end, err := follow.Bounds(ctx, r.cfg.learner.Follow)
 	if err != nil {
 		return err
 	}
@@ -422,7 +422,7 @@ func (r *run) noteStatus() {
 
 // finish reports the stream's figures and the model as it is saved.
 func (r *run) finish(ctx context.Context) error {
-	saved, _, err := r.cfg.Services.Store.Manifest(ctx, state.Head)
+	saved, _, err := r.cfg.set.Store.Manifest(ctx, state.Head)
 	if err != nil && !errors.Is(err, state.ErrNone) {
 		return err
 	}
@@ -431,7 +431,7 @@ func (r *run) finish(ctx context.Context) error {
 		Summary: r.metrics.Summary(), Rejected: r.stats.Rejected + r.dead, Duplicates: r.duplicates, LeftOut: r.leftOut,
 		ResumedAt: int(r.resumed), NoChangeError: r.noChange.Error(), Learned: r.learned,
 	}
-	if !r.cfg.Learner.Model.Alarms.Off {
+	if !r.cfg.learner.Model.Alarms.Off {
 		result.Reading = r.diagnosis.String()
 	}
 	result.AddGates(r.gates)
@@ -445,18 +445,15 @@ func (r *run) finish(ctx context.Context) error {
 	if err == nil {
 		result.SetModel(saved.Model)
 	}
-	return r.cfg.Done(result)
+	return r.cfg.done(result)
 }
 
 // show draws the progress twice a second. It takes at most a fiftieth of the time:
 // on a stream of a million events the figures sort a million scores.
 func (r *run) show(ctx context.Context) {
-	if r.cfg.Progress == nil {
-		return
-	}
 	timer := time.NewTimer(showEvery)
 	defer timer.Stop()
-	defer r.cfg.Progress.Close()
+	defer r.cfg.progress.line.Clear()
 	for {
 		select {
 		case <-ctx.Done():
@@ -464,7 +461,7 @@ func (r *run) show(ctx context.Context) {
 		case <-timer.C:
 			r.showAlerts()
 			start := time.Now()
-			r.cfg.Progress.Draw(r.snapshot())
+			r.cfg.progress.draw(r.snapshot())
 			timer.Reset(max(showEvery, 50*time.Since(start)))
 		}
 	}
@@ -479,11 +476,8 @@ func (r *run) showAlerts() {
 	alerts := r.alerts
 	r.alerts = nil
 	r.mu.Unlock()
-	if r.cfg.Progress == nil {
-		return
-	}
 	for i := range alerts {
-		r.cfg.Progress.Say(alert.Sentence(&alerts[i]))
+		r.cfg.progress.line.Print(alert.Sentence(&alerts[i]))
 	}
 }
 
@@ -502,8 +496,8 @@ func (r *run) announce(ctx context.Context) {
 	}
 }
 
-// A Snapshot is what the progress shows.
-type Snapshot struct {
+// A snapshot is what the progress shows.
+type snapshot struct {
 	Learned, Duplicates, Dead int
 	Lag                       int64
 	Epsilon                   float64
@@ -511,11 +505,11 @@ type Snapshot struct {
 	Summary                   eval.Summary
 }
 
-func (r *run) snapshot() Snapshot {
+func (r *run) snapshot() snapshot {
 	status := r.learner.Status()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Snapshot{Learned: r.learned, Duplicates: r.duplicates, Dead: r.dead, Summary: r.metrics.Summary()}
+	s := snapshot{Learned: r.learned, Duplicates: r.duplicates, Dead: r.dead, Summary: r.metrics.Summary()}
 	s.Lag, s.Epsilon, s.Diagnosis = status.Lag(), status.Epsilon, status.Reading
 	return s
 }

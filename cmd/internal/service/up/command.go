@@ -1,4 +1,4 @@
-package main
+package up
 
 import (
 	"context"
@@ -26,17 +26,16 @@ import (
 	"hamlet/cmd/internal/service/machine"
 	"hamlet/cmd/internal/service/parts"
 	"hamlet/cmd/internal/service/settings"
-	"hamlet/cmd/internal/service/up"
 	"hamlet/cmd/internal/show/progress"
 	"hamlet/cmd/internal/show/report"
 	"hamlet/cmd/internal/web/access"
-	"hamlet/cmd/internal/web/page"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
 
-type upCommand struct {
+// Command is hamlet up.
+type Command struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Labelled files, directories, or - (default synthetic mail)."`
 
 	Data  string  `help:"Keep all in this folder (default: one that is gone at the end)." type:"path" placeholder:"DIR"`
@@ -73,7 +72,7 @@ type upCommand struct {
 }
 
 // Help is shown by kong below the flags.
-func (upCommand) Help() string {
+func (Command) Help() string {
 	return `Examples:
   hamlet up                                 synthetic mail, then scoring
   hamlet up --spam spam.mbox --ham ham.mbox --data ~/.hamlet
@@ -96,7 +95,7 @@ const saveBytes = 30e6
 const upFiles = 64
 
 // check reports wrong usage that no flag shows by itself.
-func (c *upCommand) check() error {
+func (c *Command) check() error {
 	errs := []error{
 		c.CheckAt(c.HTTP, c.Token), cli.NotNegative("--from", c.From), cli.NotNegative("--limit", c.Limit),
 		settings.CheckRate(c.Rate),
@@ -122,7 +121,7 @@ func (c *upCommand) check() error {
 	return errors.Join(append(errs, settings.Check(groups...))...)
 }
 
-func (c *upCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
+func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 	defer func() { err = c.refused(err) }()
 	log := c.Logger(stdio.Err)
 	if c.LogLevel == "info" && !c.LogDecisions && progress.IsTerminal(stdio.Err) { // the progress shows the same
@@ -141,8 +140,8 @@ func (c *upCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	defer src.close()
-	modelConfig, err := c.Model.Config(src.dense)
+	defer src.Close()
+	modelConfig, err := c.Model.Config(src.Dense)
 	if err != nil {
 		return err
 	}
@@ -167,11 +166,11 @@ func (c *upCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	if src.synthetic {
+	if src.Synthetic {
 		if err := ingest.CheckSynthetic(ctx, follow.Topic(events, s.Logs)); err != nil {
 			return fmt.Errorf("--demo: %w", err)
 		}
-	} else if src.open == nil {
+	} else if src.Items == nil {
 		fmt.Fprintln(stdio.Err, noSource)
 	}
 	conn, err := s.OpenNATS(c.NATS)
@@ -220,24 +219,22 @@ func (c *upCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
 		registerFull(s.Registry, dir)
 	}
 	rejections := &report.Rejections{W: stdio.Err}
-	return up.Run(ctx, up.Config{
-		Services: s, Learner: learning, Scorer: answers, HTTP: server, Doors: opened, Console: pages,
-		Dir: dir, Relearn: len(c.Kafka.Kafka) == 0 && c.Redis.Redis == "",
-		Open: src.open, From: c.From, Once: c.Once, Log: log,
-		Ingest: ingest.Config{
-			Events: source, Rate: c.Rate, Once: src.once, Synthetic: src.synthetic, Rejected: rejections.Add, Log: log,
-		},
-		Progress: up.NewProgress(stdio.Err, src.total()),
-		Done: func(r *report.Result) error {
+	return start(ctx, config{
+		set: s, learner: learning, scorer: answers, http: server, doors: opened, console: pages,
+		dir: dir, relearn: len(c.Kafka.Kafka) == 0 && c.Redis.Redis == "",
+		input: src, from: c.From, once: c.Once, log: log,
+		ingest:   ingest.Config{Events: source, Rate: c.Rate, Rejected: rejections.Add, Log: log},
+		progress: newProgress(stdio.Err, src.Total()),
+		done: func(r *report.Result) error {
 			rejections.Close()
 			debug.FreeOSMemory() // what the start or the stream has used
-			return c.finish(r, src.open != nil, stdio)
+			return c.finish(r, src.Items != nil, stdio)
 		},
 	})
 }
 
 // learner opens the learner, and says on w how its alerts are heard.
-func (c *upCommand) learner(ctx context.Context, s *parts.Set, cfg model.Config, w io.Writer) (learner.Config, error) {
+func (c *Command) learner(ctx context.Context, s *parts.Set, cfg model.Config, w io.Writer) (learner.Config, error) {
 	alerts, err := s.OpenAlerts(ctx, c.Alerts)
 	if err != nil {
 		return learner.Config{}, err
@@ -271,7 +268,7 @@ func registerFull(registry prometheus.Registerer, dir *machine.Dir) {
 }
 
 // refused gives an error that no start mends its exit status.
-func (c *upCommand) refused(err error) error {
+func (c *Command) refused(err error) error {
 	refusals := []error{learner.ErrRefused, state.ErrPartitions}
 	if c.Redis.Redis == "" { // a Redis may fail over to one that has all
 		refusals = append(refusals, state.ErrCorrupt)
@@ -280,7 +277,7 @@ func (c *upCommand) refused(err error) error {
 }
 
 // storage opens the logs and the model's store: those that flags name, or else those of dir.
-func (c *upCommand) storage(ctx context.Context, s *parts.Set, dir *machine.Dir) (err error) {
+func (c *Command) storage(ctx context.Context, s *parts.Set, dir *machine.Dir) (err error) {
 	if len(c.Kafka.Kafka) > 0 {
 		err = s.OpenKafka(ctx, c.Kafka, c.Topic)
 	} else {
@@ -303,54 +300,9 @@ func (c *upCommand) storage(ctx context.Context, s *parts.Set, dir *machine.Dir)
 	return nil
 }
 
-// console opens the web console, or returns nil without --console.
-func (c *upCommand) console(ctx context.Context, s *parts.Set, cfg console.Config, w io.Writer) (*console.Served, error) {
-	if c.Console == "" {
-		return nil, nil
-	}
-	url := ""
-	var link *consoleLink
-	guarding := access.Config{Addr: c.Console, Style: page.StyleURL(), Log: cfg.Log}
-	if c.ConsoleUsers != "" {
-		users, err := access.OpenUsers(c.ConsoleUsers)
-		if err != nil {
-			return nil, err
-		}
-		guarding.Users = users
-	} else {
-		guarding.Links = true
-		guarding.LinkUser = access.User{Name: "up", Role: access.Look | access.Label | access.Operate}
-		var err error
-		if link, err = newConsoleLink(w, c.Data); err != nil {
-			return nil, err
-		}
-		s.OnClose(link.remove)
-		guarding.Print = func(path string) {
-			if err := link.show(url, path); err != nil {
-				cfg.Log.Error("nobody can log in", "error", err)
-			}
-		}
-	}
-	guard, err := access.New(guarding)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Guard = guard
-	served, err := console.Listen(ctx, console.Listener{Addr: c.Console, Flag: "--console", Services: s, Log: cfg.Log}, cfg)
-	if err != nil {
-		return nil, err
-	}
-	url = served.URL()
-	if link == nil {
-		fmt.Fprintf(w, "  console %s\n", url)
-		return served, nil
-	}
-	return served, link.show(url, guard.NewLink(guarding.LinkUser))
-}
-
 // finish prints the result of the stream, if there was one, and says where scores
 // can be asked for.
-func (c *upCommand) finish(r *report.Result, streamed bool, stdio cli.IO) error {
+func (c *Command) finish(r *report.Result, streamed bool, stdio cli.IO) error {
 	if streamed {
 		if err := r.Err(); err != nil {
 			return err
@@ -373,7 +325,7 @@ func (c *upCommand) finish(r *report.Result, streamed bool, stdio cli.IO) error 
 }
 
 // doors opens the doors that flags ask for, and the HTTP door; nil if there are none.
-func (c *upCommand) doors(s *parts.Set, events stream.Appender, w io.Writer) (*doors.Doors, error) {
+func (c *Command) doors(s *parts.Set, events stream.Appender, w io.Writer) (*doors.Doors, error) {
 	if !c.Doors.Any() && c.HTTP == "" {
 		return nil, nil
 	}
@@ -390,7 +342,7 @@ func (c *upCommand) doors(s *parts.Set, events stream.Appender, w io.Writer) (*d
 
 // httpDoor returns the handlers of the HTTP door. At an address that others reach it is
 // open only to those with a token.
-func (c *upCommand) httpDoor(s *parts.Set, opened *doors.Doors, events stream.Appender) (map[string]http.Handler, error) {
+func (c *Command) httpDoor(s *parts.Set, opened *doors.Doors, events stream.Appender) (map[string]http.Handler, error) {
 	g := opened.Gateway()
 	if err := c.CheckDoor(c.HTTP, c.Token != "" || g.HasTokens()); err != nil {
 		s.Log.Info("--http serves metrics only", "http", c.HTTP, "reason", err)
@@ -404,7 +356,7 @@ func (c *upCommand) httpDoor(s *parts.Set, opened *doors.Doors, events stream.Ap
 }
 
 // http takes the addresses of --http and --metrics, and returns nil without either.
-func (c *upCommand) http(s *parts.Set, opened *doors.Doors, events stream.Appender, w io.Writer) (_ *httpd.Server, err error) {
+func (c *Command) http(s *parts.Set, opened *doors.Doors, events stream.Appender, w io.Writer) (_ *httpd.Server, err error) {
 	h := parts.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics}
 	if c.HTTP != "" {
 		if h.Handlers, err = c.httpDoor(s, opened, events); err != nil {

@@ -1,4 +1,4 @@
-package main
+package up
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ const openPatience = 3 * time.Second
 
 // open opens what no flag names, for s to close, and says where it is. It returns the folder of the log and the
 // models; nil: both are elsewhere.
-func (c *upCommand) open(ctx context.Context, s *parts.Set, w io.Writer) (*machine.Dir, error) {
+func (c *Command) open(ctx context.Context, s *parts.Set, w io.Writer) (*machine.Dir, error) {
 	ownFiles, ownNATS := len(c.Kafka.Kafka) == 0 || c.Redis.Redis == "", c.NATS.NATS == ""
 	if !ownFiles && !ownNATS {
 		return nil, nil
@@ -78,7 +78,7 @@ func (c *upCommand) open(ctx context.Context, s *parts.Set, w io.Writer) (*machi
 }
 
 // openFolder opens the folder at path. It waits a while for who has it.
-func (c *upCommand) openFolder(ctx context.Context, s *parts.Set, path string) (*machine.Dir, error) {
+func (c *Command) openFolder(ctx context.Context, s *parts.Set, path string) (*machine.Dir, error) {
 	cfg := machine.Config{Keep: c.KeepVersions, Daily: cmp.Or(c.KeepDaily, new(7)), Log: s.Log, Database: c.RedisDB}
 	if c.Generate != nil && *c.Generate == 0 { // a stream without end must not fill the disk
 		cfg.MaxBytes = endlessBytes
@@ -110,7 +110,7 @@ func serve(s *parts.Set, dir *machine.Dir) {
 }
 
 // startNATS starts a NATS in this process, and puts its address into the flags.
-func (c *upCommand) startNATS(s *parts.Set, path string, access *credentials.Access) (url string, err error) {
+func (c *Command) startNATS(s *parts.Set, path string, access *credentials.Access) (url string, err error) {
 	var passwords credentials.Passwords
 	switch {
 	case c.Open:
@@ -164,7 +164,7 @@ func announce(s *parts.Set, access credentials.Access) error {
 
 // natsAddr is where the embedded NATS listens: what the flag says, else the port
 // that `hamlet score` asks, else any.
-func (c *upCommand) natsAddr() string {
+func (c *Command) natsAddr() string {
 	const usual, any = "127.0.0.1:4222", "127.0.0.1:0"
 	if c.ListenNATS != "" {
 		return c.ListenNATS

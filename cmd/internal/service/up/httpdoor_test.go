@@ -1,4 +1,4 @@
-package main
+package up
 
 import (
 	"bytes"
@@ -13,13 +13,14 @@ import (
 
 	"hamlet/cmd/internal/door/doors"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/tokens"
 	"hamlet/cmd/internal/service/parts"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream/logtest"
 )
 
 // openHTTPDoor returns the handlers of the HTTP door that c opens, and what the log says.
-func openHTTPDoor(t *testing.T, c *upCommand) (map[string]http.Handler, string) {
+func openHTTPDoor(t *testing.T, c *Command) (map[string]http.Handler, string) {
 	t.Helper()
 	var text bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&text, nil))
@@ -57,7 +58,7 @@ func TestUsageOfUpHTTPWithTenants(t *testing.T) {
 		{true, false, "alices", taken},
 		{true, true, "another", http.StatusUnauthorized},
 	} {
-		command := &upCommand{HTTP: "127.0.0.1:0", Doors: doors.Flags{Tenants: tenants, AllowLearn: c.allow}}
+		command := &Command{HTTP: "127.0.0.1:0", Doors: doors.Flags{Tenants: tenants, AllowLearn: c.allow}}
 		if c.operator {
 			command.Token = "operators"
 		}
@@ -82,7 +83,13 @@ func TestUsageOfUpHTTPWithTenants(t *testing.T) {
 // A token made by hamlet token new teaches an up that has its line.
 func TestTokenNewTeaches(t *testing.T) {
 	var line, said bytes.Buffer
-	if err := run(t.Context(), []string{"token", "new", "desk", "--tenant", "a"}, cli.IO{Out: &line, Err: &said}); err != nil {
+	run := func(args string, stdio cli.IO) error {
+		var hamlet struct {
+			Token tokens.Command `cmd:""`
+		}
+		return settings.Run(t.Context(), "hamlet", "", &hamlet, strings.Fields(args), stdio)
+	}
+	if err := run("token new desk --tenant a", cli.IO{Out: &line, Err: &said}); err != nil {
 		t.Fatal(err)
 	}
 	_, secret, _ := strings.Cut(strings.TrimSpace(said.String()), ": ")
@@ -90,7 +97,7 @@ func TestTokenNewTeaches(t *testing.T) {
 	if err := os.WriteFile(file, line.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	handlers, _ := openHTTPDoor(t, &upCommand{HTTP: "127.0.0.1:0", EventsHTTP: settings.EventsHTTP{Tokens: file}})
+	handlers, _ := openHTTPDoor(t, &Command{HTTP: "127.0.0.1:0", EventsHTTP: settings.EventsHTTP{Tokens: file}})
 	server := httptest.NewServer(handlers["/v1/events"])
 	defer server.Close()
 	for token, want := range map[string]int{secret: http.StatusForbidden, "x" + secret: http.StatusUnauthorized} {
@@ -111,7 +118,7 @@ func TestTokenNewTeaches(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"token new Desk", "token new desk --action sing", "token new desk --source a@b", "token new", "token"} {
-		err := run(t.Context(), strings.Fields(args), cli.IO{Out: io.Discard, Err: io.Discard})
+		err := run(args, cli.IO{Out: io.Discard, Err: io.Discard})
 		if cli.Status(err) != cli.StatusUsage {
 			t.Errorf("%s: %v, want wrong usage", args, err)
 		}
@@ -121,12 +128,12 @@ func TestTokenNewTeaches(t *testing.T) {
 // An up at an address that others reach says what its HTTP door lacks.
 func TestUsageOfUpHTTPElsewhere(t *testing.T) {
 	for token, want := range map[string]string{"": "asks nobody for a token", "x": "clear text"} {
-		handlers, log := openHTTPDoor(t, &upCommand{HTTP: "192.0.2.1:80", Token: token})
+		handlers, log := openHTTPDoor(t, &Command{HTTP: "192.0.2.1:80", Token: token})
 		if len(handlers) != 0 || !strings.Contains(log, want) {
 			t.Errorf("token %q: %d handlers, the log says %s", token, len(handlers), log)
 		}
 	}
-	if handlers, log := openHTTPDoor(t, &upCommand{HTTP: "127.0.0.1:80"}); handlers["/v1/score"] == nil || strings.Contains(log, "metrics only") {
+	if handlers, log := openHTTPDoor(t, &Command{HTTP: "127.0.0.1:80"}); handlers["/v1/score"] == nil || strings.Contains(log, "metrics only") {
 		t.Errorf("on this machine: %d handlers, the log says %s", len(handlers), log)
 	}
 }
