@@ -74,8 +74,7 @@ func (r *reading) begin(ctx context.Context, next int64, ok bool) (unfit, err er
 			r.next = first
 			switch {
 			case first > 0 && !r.cfg.AcceptLostBeginning:
-				return nil, fmt.Errorf("%w: the log begins at offset %d; if there was a model, restore its Redis from a backup; to begin a new model with what is left, start once with --accept-lost-beginning",
-					ErrNoBeginning, first)
+				return nil, fmt.Errorf("%w: the log begins at offset %d", ErrNoBeginning, first)
 			case first > 0:
 				log.Warn("follow: reading from what is left of the log: retention has taken its beginning")
 			default:
@@ -136,7 +135,7 @@ func (r *reading) acceptGap() error {
 	case first <= next:
 		return nil
 	case !r.cfg.AcceptGap:
-		return fmt.Errorf("%w: the state has absorbed offsets below %d, the log begins at %d, so %d offsets are gone; go on without them with --accept-gap, or start with an empty state",
+		return fmt.Errorf("%w: the state has absorbed offsets below %d, the log begins at %d, so %d offsets are gone",
 			ErrGap, next, first, first-next)
 	}
 	r.cfg.Logger.Warn("follow: going on after records lost to retention", "from", next, "to", first)
@@ -146,12 +145,14 @@ func (r *reading) acceptGap() error {
 
 // behind returns ErrBehind with what was seen.
 func (r *reading) behind(end int64) error {
-	return fmt.Errorf("%w: the state has absorbed offsets below %d, the log ends at %d; it has lost its end, was deleted and created again, or is another one",
+	return fmt.Errorf("%w: the state has absorbed offsets below %d, the log ends at %d; "+
+		"it has lost its end, was deleted and created again, or is another one",
 		ErrBehind, r.next, end)
 }
 
 // replaced returns ErrReplaced with what was seen.
 func (r *reading) replaced(format string, seen ...any) error {
-	return fmt.Errorf("%w: the state has absorbed offsets below %d, and %s; the log was deleted and created again, has lost its end, or is another one",
+	return fmt.Errorf("%w: the state has absorbed offsets below %d, and %s; "+
+		"the log was deleted and created again, has lost its end, or is another one",
 		ErrReplaced, r.next, fmt.Sprintf(format, seen...))
 }

@@ -66,7 +66,7 @@ func (o *outage) failed(cfg *Config, what string, err error) error {
 	until := "it is stopped"
 	if cfg.MaxOutage > 0 {
 		if now.Sub(o.began) > cfg.MaxOutage {
-			return fmt.Errorf("%w: nothing succeeded for %v, since %s (last failure: %w); see to the brokers and start again, or wait longer with --kafka-outage",
+			return fmt.Errorf("%w: nothing succeeded for %v, since %s (last failure: %w)",
 				ErrOutage, cfg.MaxOutage, o.began.Format(time.RFC3339), err)
 		}
 		until = o.began.Add(cfg.MaxOutage).Format(time.RFC3339)

@@ -89,7 +89,7 @@ type TokenTenants interface {
 // the filter.
 func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if cfg.Token == "" && cfg.Tenants == nil && cfg.Tokens == nil {
-		return nil, errors.New("the HTTP endpoint for events needs a bearer token: set --tokens, or --token (or HAMLET_TOKEN)")
+		return nil, errors.New("the HTTP endpoint for events needs a bearer token")
 	}
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 16)
 	cfg.Deadline = cmp.Or(cfg.Deadline, 10*time.Second)

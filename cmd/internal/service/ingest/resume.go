@@ -39,8 +39,7 @@ func checkMixed(end *End, synthetic bool) error {
 	}
 	switch held := end.Mark.Synthetic; {
 	case held && !synthetic:
-		return fmt.Errorf("%s holds synthetic mail (of hamlet up --demo): %w. "+
-			"Name another directory with --data, or another model with --model", end.Log, ErrMixed)
+		return fmt.Errorf("%s holds synthetic mail (of hamlet up --demo): %w", end.Log, ErrMixed)
 	case !held && synthetic:
 		return holdsReal(end.Log)
 	}
@@ -48,8 +47,7 @@ func checkMixed(end *End, synthetic bool) error {
 }
 
 func holdsReal(log string) error {
-	return fmt.Errorf("%s holds events that are not synthetic mail: %w. "+
-		"Name another directory with --data, or another model with --model", log, ErrMixed)
+	return fmt.Errorf("%s holds events that are not synthetic mail: %w", log, ErrMixed)
 }
 
 const (

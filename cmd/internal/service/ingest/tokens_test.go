@@ -161,7 +161,7 @@ func TestTokensSayWhoMaySayWhat(t *testing.T) {
 }
 
 func TestNoTokens(t *testing.T) {
-	if _, err := NewHTTP(HTTPConfig{}); err == nil || !strings.Contains(err.Error(), "--tokens") {
-		t.Errorf("without tokens: %v", err)
+	if _, err := NewHTTP(HTTPConfig{}); err == nil {
+		t.Error("an endpoint without tokens")
 	}
 }

@@ -29,6 +29,16 @@ func (e *refusedError) Is(target error) bool { return target == ErrRefused }
 // Refuse returns err as an [ErrRefused].
 func Refuse(err error) error { return &refusedError{err} }
 
+// A ConfigError says that the model was made with another configuration than this learner's.
+type ConfigError struct {
+	Differences []string
+	Err         error // why the model cannot adopt this one; nil: it can, with AdoptConfig
+}
+
+func (e *ConfigError) Error() string {
+	return "the model was made with another configuration (" + strings.Join(e.Differences, "; ") + ")"
+}
+
 // open loads the model as it was saved, or begins a new one. What this learner refuses it
 // refuses here, so that the active learner goes on.
 func (l *Learner) open(ctx context.Context) (*worker, error) {
@@ -160,7 +170,7 @@ func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopts *model.Co
 	cfg := l.cfg.Model
 	if cfg.WithoutSources == nil || !l.cfg.AdoptConfig && !slices.ContainsFunc(cfg.WithoutSources, func(name string) bool { return !m.LeavesOut(name) }) {
 		if here, there := len(cfg.WithoutSources), len(m.Config().WithoutSources); cfg.WithoutSources != nil && here < there {
-			l.cfg.Log.Warn("the model leaves out more sources than the configuration says, and goes on without them: --adopt-config takes them back",
+			l.cfg.Log.Warn("the model leaves out more sources than the configuration says, and goes on without them until it adopts the configuration",
 				"here", here, "in_the_model", there)
 		}
 		cfg.WithoutSources = m.Config().WithoutSources
@@ -188,12 +198,8 @@ func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopts *model.Co
 	switch {
 	case err != nil && l.cfg.AdoptConfig:
 		return nil, nil, err
-	case err != nil:
-		return nil, nil, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
-			"or a new model under another name; --adopt-config cannot change all of that: %w", strings.Join(differences, "; "), err)
 	case !l.cfg.AdoptConfig:
-		return nil, nil, fmt.Errorf("the model was made with another configuration (%s): start the learner with the model's, "+
-			"or with --adopt-config to go on with this one", strings.Join(differences, "; "))
+		return nil, nil, &ConfigError{differences, err}
 	}
 	l.cfg.Log.Warn("the model adopts another configuration once this learner is active", "differences", strings.Join(differences, "; "))
 	return m, &cfg, nil

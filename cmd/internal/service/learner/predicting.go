@@ -2,8 +2,6 @@ package learner
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"hamlet/stream"
 	"hamlet/stream/predictions"
@@ -52,19 +50,17 @@ func (w *worker) publishPredictions(ctx context.Context) error {
 		}
 	}
 	if err := w.l.cfg.Predictions.Append(ctx, records...); err != nil {
-		return publishing(predictions.Topic(w.l.cfg.Name), err)
+		return &PredictionsError{predictions.Topic(w.l.cfg.Name), err}
 	}
 	w.predicted, w.moved = w.predicted[:0], false
 	return nil
 }
 
-// publishing says what can be done about predictions that cannot be written.
-func publishing(topic string, err error) error {
-	switch err = fmt.Errorf("publish predictions: %w", err); {
-	case errors.Is(err, stream.ErrDenied):
-		return fmt.Errorf("%w; this user needs Create and Write on %s, or start the learner with --no-predictions", err, topic)
-	case errors.Is(err, stream.ErrNoLog):
-		return fmt.Errorf("%w; start the learner again, which creates %s, or start it with --no-predictions", err, topic)
-	}
-	return err
+// A PredictionsError says that predictions could not be written.
+type PredictionsError struct {
+	Topic string
+	Err   error
 }
+
+func (e *PredictionsError) Error() string { return "publish predictions: " + e.Err.Error() }
+func (e *PredictionsError) Unwrap() error { return e.Err }

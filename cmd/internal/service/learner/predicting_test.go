@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -96,7 +95,9 @@ func TestSavesWaitForPredictions(t *testing.T) {
 	}
 	for _, refused := range []error{stream.ErrDenied, stream.ErrNoLog} {
 		cfg.Predictions = lettersFunc(func(context.Context, ...stream.Record) error { return refused })
-		if err := handle(t, opened(t, cfg), records, 0); !errors.Is(err, refused) || !strings.Contains(err.Error(), "hamlet.predictions.default, or start") || !strings.Contains(err.Error(), "--no-predictions") {
+		var predicting *PredictionsError
+		err := handle(t, opened(t, cfg), records, 0)
+		if !errors.Is(err, refused) || !errors.As(err, &predicting) || predicting.Topic != "hamlet.predictions.default" {
 			t.Errorf("%v: got %v", refused, err)
 		}
 	}

@@ -118,7 +118,8 @@ func (f *ingestFlags) checkCopy(hasSource bool) error {
 }
 
 // Ingest runs ingest with its arguments until it is done or ctx ends.
-func Ingest(ctx context.Context, args []string, stdio cli.IO) error {
+func Ingest(ctx context.Context, args []string, stdio cli.IO) (err error) {
+	defer func() { err = settings.Explain(err) }()
 	var f ingestFlags
 	if _, err := settings.Parse("ingest", ingestDescription, &f, args, stdio); err != nil {
 		return err
@@ -127,8 +128,7 @@ func Ingest(ctx context.Context, args []string, stdio cli.IO) error {
 	sourceConfig := f.Flags.Config(f.Sources, source.FlipFlags{})
 	sourceConfig.Stdin = stdio.In
 	hasSource := !sourceConfig.None()
-	err := f.check(hasSource)
-	if err != nil {
+	if err := f.check(hasSource); err != nil {
 		return err
 	}
 	if err := parts.CheckOpenFiles("ingest", parts.ServiceFiles); err != nil {

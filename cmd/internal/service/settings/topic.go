@@ -90,7 +90,7 @@ func (f Topic) EnsurePredictions(ctx context.Context, cfg stream.Logs, model str
 	name := predictions.Topic(model)
 	err := cfg.Ensure(ctx, name, f.Replication, f.Retention)
 	if errors.Is(err, kafka.ErrAuth) {
-		return fmt.Errorf("%w; this user needs Create and Write on %s, or start the learner with --no-predictions", err, name)
+		return fmt.Errorf("%w; %s", err, notPredicting(name))
 	}
 	return err
 }
