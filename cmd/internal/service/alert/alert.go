@@ -1,6 +1,5 @@
-// Package alert brings alerts to people: as a line in a log ([Log]), as a sentence
-// ([Sentence]), and over every configured channel ([Channels]). Learner, up and
-// eval all use it, so that an alert reads the same everywhere.
+// Package alert brings alerts to people: as a line in a log ([Log]) and as a sentence
+// ([Sentence]). Learner, up and eval all use it, so that an alert reads the same everywhere.
 package alert
 
 import (

@@ -11,7 +11,7 @@
 //
 //	l, err := learner.New(learner.Config{
 //		Follow: follow.Config{Log: events, Name: "topic hamlet.events.default"},
-//		Letters: letters, Receipts: receipts, Alerts: channels, Store: store, Name: "default", Log: log,
+//		Letters: letters, Receipts: receipts, Alerts: alerts, Store: store, Name: "default", Log: log,
 //	})
 //	if err != nil {
 //		return err
@@ -216,9 +216,6 @@ func New(cfg Config) (*Learner, error) {
 	cfg.Metrics = cmp.Or(cfg.Metrics, NewMetrics(nil))
 	if cfg.Announce == nil {
 		cfg.Announce = func(a *stream.Alert) { alert.Log(cfg.Log, a) }
-	}
-	if cfg.Alerts == nil {
-		cfg.Alerts = alert.Channels(nil)
 	}
 	fresh, err := model.New(cfg.Model)
 	if err != nil {

@@ -41,7 +41,7 @@ const (
 //	  ^               └──success──┐        │ success        │
 //	  └───────────────────────────┴────────┴────────────────┘
 type outbox struct {
-	publisher stream.Notices
+	publisher stream.Notices // nil: nobody hears alerts, and none is pending
 	log       *slog.Logger
 
 	pending []stream.Alert              // in order; only add and flush write it
@@ -71,7 +71,11 @@ func (o *outbox) state() outboxState {
 	return outboxWaiting
 }
 
-func (o *outbox) add(a stream.Alert) { o.pending = append(o.pending, a) }
+func (o *outbox) add(a stream.Alert) {
+	if o.publisher != nil {
+		o.pending = append(o.pending, a)
+	}
+}
 
 // publish makes an attempt to empty the outbox, if it is time for one, and reports
 // whether it did. A failure that may pass is no error.

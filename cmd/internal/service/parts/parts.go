@@ -10,7 +10,6 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/alert"
 	"hamlet/cmd/internal/service/background"
 	"hamlet/cmd/internal/service/scorer"
 	"hamlet/cmd/internal/service/settings"
@@ -113,15 +112,15 @@ func (s *Set) Connect(cfg nats.Config) (conn *natsgo.Conn, err error) {
 	return conn, err
 }
 
-// OpenAlerts opens the channels in which alerts leave the process; none is no error. It does not
-// wait for NATS. JetStream that is off, or a user without the right to it, is an error.
+// OpenAlerts returns where alerts are published, nil if they are not. It does not wait for
+// NATS. JetStream that is off, or a user without the right to it, is an error.
 //
-// To add a channel, say a webhook, write its publisher in a package below stream, with a test that
+// To add a second way, say a webhook, write its publisher in a package below stream, with a test that
 // runs alerttest.Run on it. One that calls people leaves out what [stream.NamesKind] does not name,
 // unless a flag asks for suspicions. Its flags belong in [settings.Alerts], in the tables of wrong
 // usage of cmd/internal/service/program and cmd/hamlet (usage_test.go), in deploy/hamlet.yaml,
 // deploy/ALARMS.md and CHANGELOG.md.
-func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (alert.Channels, error) {
+func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (stream.Notices, error) {
 	if !f.PublishAlerts {
 		s.Log.Info("alerts are logged and counted, not published, because of --no-publish-alerts")
 		return nil, nil
@@ -151,9 +150,7 @@ func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (alert.Channels
 	default:
 		s.Log.Warn("alerts wait for NATS, and saves for alerts", "error", err)
 	}
-	hint := fmt.Sprintf("nats sub --server %s 'hamlet.alerts.incident.>'   (kept in the JetStream stream %s)",
-		nats.Redact(s.NATS.NATS), nats.AlertStream)
-	return alert.Channels{{Publish: publisher.Publish, Hint: hint}}, nil
+	return publisher, nil
 }
 
 // prepareTimeout is how long a start waits for JetStream.

@@ -1,4 +1,4 @@
-// Package parts opens what hamlet's services consist of: Kafka, Redis, NATS, the channels of alerts,
+// Package parts opens what hamlet's services consist of: Kafka, Redis, NATS, the way of alerts,
 // the learner, the scorer, doors, metrics and HTTP. Learner, scorer, ingest, gateway and hamlet up all
 // start with it.
 //

@@ -239,10 +239,9 @@ func (c *Command) learner(ctx context.Context, s *parts.Set, cfg model.Config, w
 	if err != nil {
 		return learner.Config{}, err
 	}
-	for i := range alerts {
-		if alerts[i].Hint != "" {
-			fmt.Fprintf(w, "  alerts %s\n", alerts[i].Hint)
-		}
+	if alerts != nil {
+		fmt.Fprintf(w, "  alerts nats sub --server %s 'hamlet.alerts.incident.>'   (kept in the JetStream stream %s)\n",
+			nats.Redact(c.NATS.NATS), nats.AlertStream)
 	}
 	flags := c.Learner
 	if !c.Journal.Journal {
