@@ -33,7 +33,7 @@ func (*discard) Position(func(context.Context) error) (int64, bool) { return 0, 
 func (*discard) Follows(stream.Record) bool                         { return true }
 func (*discard) Idle(context.Context) error                         { return nil }
 func (*discard) Close(context.Context) error                        { return nil }
-func (*discard) StepBack(_ context.Context, _ stream.Bounds, why error, _ func(context.Context, int64) (stream.Record, bool, error)) error {
+func (*discard) StepBack(_ context.Context, _ stream.Bounds, why error, _ follow.RecordAt) error {
 	return why
 }
 
@@ -66,10 +66,7 @@ func BenchmarkBacklog(b *testing.B) {
 			for b.Loop() {
 				ctx, cancel := context.WithCancel(b.Context())
 				d := &discard{want: backlog, done: cancel}
-				f, err := follow.New(follow.Config{Log: log})
-				if err != nil {
-					b.Fatal(err)
-				}
+				f := follow.New(follow.Config{Log: log})
 				began := time.Now()
 				if err := f.Run(ctx, func(context.Context) (follow.Handler, error) { return d, nil }); err != nil {
 					b.Fatal(err)

@@ -128,7 +128,7 @@ func (r *reading) verify(ctx context.Context) error {
 			wrong = r.replaced("the log's beginning moved back from %d to %d", r.seen.First, now.First)
 		default:
 			r.seen = now
-			if err := r.compareAbsorbed(ctx); !errors.Is(err, stream.ErrGone) && !errors.Is(err, stream.ErrBeyond) {
+			if err := r.compareAbsorbed(ctx); !outside(err) {
 				return err
 			}
 		}
@@ -185,7 +185,7 @@ func (r *reading) compareAbsorbed(ctx context.Context) error {
 		}
 		found, ok, err := r.recordAt(ctx, absorbed.Offset)
 		switch {
-		case errors.Is(err, stream.ErrGone), errors.Is(err, stream.ErrBeyond):
+		case outside(err):
 			now, boundsErr := r.bounds(ctx)
 			if boundsErr != nil {
 				return boundsErr
@@ -201,6 +201,11 @@ func (r *reading) compareAbsorbed(ctx context.Context) error {
 	}
 	r.confirmed = r.last
 	return nil
+}
+
+// outside reports whether an offset was outside the log.
+func outside(err error) bool {
+	return errors.Is(err, stream.ErrGone) || errors.Is(err, stream.ErrBeyond)
 }
 
 func (r *reading) replacedByID() error { return r.replaced("the log has another ID") }

@@ -16,10 +16,7 @@ import (
 // readingOf returns a reading of a log from a position.
 func readingOf(t *testing.T, log stream.Log, next int64) *reading {
 	t.Helper()
-	f, err := New(Config{Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := New(Config{Log: log})
 	return &reading{Follower: f, next: next, pause: newPause()}
 }
 
@@ -178,29 +175,6 @@ func TestTold(t *testing.T) {
 	for i, c := range []struct{ told, doubts, end int64 }{{20, 0, 30}, {25, 0, 30}, {40, 0, 40}, {40, 0, 40}, {39, 1, 40}} {
 		if l.told(c.told); l.doubts.Load() != c.doubts || l.seen.End != c.end {
 			t.Errorf("%d, told %d: %d doubts, the end is %d; want %+v", i, c.told, l.doubts.Load(), l.seen.End, c)
-		}
-	}
-}
-
-func TestPlace(t *testing.T) {
-	for _, c := range []struct {
-		next       int64
-		ok         bool
-		first, end int64
-		want       placement
-	}{
-		{0, false, 0, 0, unplaced},
-		{0, false, 5, 9, unplaced},
-		{0, true, 0, 0, beforeFirst},
-		{4, true, 5, 9, beforeFirst},
-		{5, true, 5, 9, beforeFirst},
-		{6, true, 5, 9, within},
-		{9, true, 5, 9, within},
-		{10, true, 5, 9, beyondEnd},
-		{1, true, 0, 0, beyondEnd},
-	} {
-		if got := place(c.next, c.ok, c.first, c.end); got != c.want {
-			t.Errorf("position %d (%v) in a log of %d to %d: %v, want %v", c.next, c.ok, c.first, c.end, got, c.want)
 		}
 	}
 }

@@ -2,10 +2,7 @@
 // alone knows where to begin, what a gap is, and how to tell another log from the one that was
 // read.
 //
-//	follower, err := follow.New(follow.Config{Log: log, Name: "topic hamlet.events.default"})
-//	if err != nil {
-//		return err
-//	}
+//	follower := follow.New(follow.Config{Log: log, Name: "topic hamlet.events.default"})
 //	return follower.Run(ctx, func(ctx context.Context) (follow.Handler, error) {
 //		return openModel(ctx) // its Handle takes the records
 //	})
@@ -93,9 +90,7 @@ type Handler interface {
 	// ErrBehind or ErrReplaced, wrapped. The handler goes on from an older state that the
 	// log still has, and returns nil: Position is asked again, and must be lower. Or it
 	// returns an error that says what to do: Run ends with both.
-	//
-	// at returns the log's record at an offset, and false if the log has none there.
-	StepBack(ctx context.Context, bounds stream.Bounds, why error, at func(ctx context.Context, offset int64) (stream.Record, bool, error)) error
+	StepBack(ctx context.Context, bounds stream.Bounds, why error, at RecordAt) error
 
 	// Handle takes records in ascending offset order, and the log's end when they were read.
 	// It may keep the records' keys and values, but not the slice.
@@ -108,6 +103,9 @@ type Handler interface {
 	// ErrBehind and ErrReplaced, unless they came at the opening.
 	Close(ctx context.Context) error
 }
+
+// A RecordAt returns the log's record at an offset, and false if the log has none there.
+type RecordAt func(ctx context.Context, offset int64) (stream.Record, bool, error)
 
 // A Config says what to follow, and how.
 type Config struct {
@@ -137,25 +135,6 @@ func Topic(log stream.Topic, logs stream.Logs) Config {
 	return Config{Log: log, Name: log.Name(), MaxOutage: logs.Patience(), Logger: logs.Logger()}
 }
 
-func (cfg Config) withDefaults() (Config, error) {
-	var errs []error
-	if cfg.Log == nil {
-		errs = append(errs, errors.New("log: none given"))
-	}
-	if cfg.MaxBatch < 0 || cfg.PollInterval < 0 || cfg.Drain < 0 || cfg.MaxOutage < 0 {
-		errs = append(errs, errors.New("max batch, poll interval, drain, max outage: none may be negative"))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return cfg, fmt.Errorf("follower configuration: %w", err)
-	}
-	cfg.Name = cmp.Or(cfg.Name, "the log")
-	cfg.MaxBatch = cmp.Or(cfg.MaxBatch, 128)
-	cfg.PollInterval = cmp.Or(cfg.PollInterval, time.Second)
-	cfg.Drain = cmp.Or(cfg.Drain, 4*time.Second)
-	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)).With("log", cfg.Name)
-	return cfg, nil
-}
-
 // A Follower reads a log.
 type Follower struct {
 	cfg      Config
@@ -163,12 +142,13 @@ type Follower struct {
 }
 
 // New returns a follower. It asks the log nothing.
-func New(cfg Config) (*Follower, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	return &Follower{cfg: cfg}, nil
+func New(cfg Config) *Follower {
+	cfg.Name = cmp.Or(cfg.Name, "the log")
+	cfg.MaxBatch = cmp.Or(cfg.MaxBatch, 128)
+	cfg.PollInterval = cmp.Or(cfg.PollInterval, time.Second)
+	cfg.Drain = cmp.Or(cfg.Drain, 4*time.Second)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)).With("log", cfg.Name)
+	return &Follower{cfg: cfg}
 }
 
 // Answered returns when the log answered last. While Run reads, that is at most some PollIntervals
@@ -227,7 +207,8 @@ func (f *Follower) bounds(ctx context.Context) (b stream.Bounds, err error) {
 // recordAt returns the record at an offset, and false if the log has none there. It retries until
 // the log answers. An offset outside the log is an error: [stream.ErrGone] or [stream.ErrBeyond].
 func (f *Follower) recordAt(ctx context.Context, offset int64) (r stream.Record, ok bool, err error) {
-	err = retry(ctx, &f.cfg, fmt.Sprintf("read offset %d", offset), func(ctx context.Context) error {
+	what := fmt.Sprintf("read offset %d", offset)
+	err = retry(ctx, &f.cfg, what, func(ctx context.Context) error {
 		records, _, err := f.cfg.Log.Read(ctx, offset, stream.Limit{Records: 1, Bytes: 1}, 0)
 		if ok = err == nil && len(records) > 0 && records[0].Offset == offset; ok {
 			r = records[0]

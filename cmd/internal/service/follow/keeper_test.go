@@ -118,7 +118,7 @@ func (h *handler) Follows(last stream.Record) bool {
 }
 
 // StepBack goes on from an older state, if there is one that the log has.
-func (h *handler) StepBack(ctx context.Context, bounds stream.Bounds, why error, at func(context.Context, int64) (stream.Record, bool, error)) error {
+func (h *handler) StepBack(ctx context.Context, bounds stream.Bounds, why error, at follow.RecordAt) error {
 	h.k.change(func() { h.k.unfit = append(h.k.unfit, why) })
 	for _, next := range h.k.older {
 		last, ok, err := at(ctx, next-1)
@@ -188,10 +188,7 @@ func (h *handler) Close(ctx context.Context) error {
 // run follows a log until ctx ends.
 func (k *keeper) run(ctx context.Context, t testing.TB, cfg follow.Config) error {
 	t.Helper()
-	f, err := follow.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := follow.New(cfg)
 	return f.Run(ctx, k.open)
 }
 

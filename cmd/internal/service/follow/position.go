@@ -9,28 +9,6 @@ import (
 	"hamlet/stream"
 )
 
-// A placement says where a handler's position lies in a log with the offsets first to end−1.
-type placement uint8
-
-const (
-	unplaced    placement = iota // there is no position
-	beforeFirst                  // at first or below: the record before it is not in the log
-	within                       // the record before it is in the log
-	beyondEnd                    // above end
-)
-
-func place(next int64, ok bool, first, end int64) placement {
-	switch {
-	case !ok:
-		return unplaced
-	case next <= first:
-		return beforeFirst
-	case next <= end:
-		return within
-	}
-	return beyondEnd
-}
-
 // locate sets r.next to the offset at which to begin. Where the position does not fit the log,
 // the handler steps back.
 func (r *reading) locate(ctx context.Context) error {
@@ -52,13 +30,13 @@ func (r *reading) locate(ctx context.Context) error {
 
 // begin sets r.next for a position, or says why it does not fit:
 //
-//	unplaced    -> 0, or first if a lost beginning is accepted, else ErrNoBeginning
-//	beforeFirst -> the position, or first after an accepted gap, else ErrGap
-//	within      -> the position if the handler Follows, else unfit: ErrReplaced
-//	beyondEnd   -> asked again during the grace period, then unfit: ErrBehind
+//	there is none     -> 0, or first if a lost beginning is accepted, else ErrNoBeginning
+//	at first or below -> the position, or first after an accepted gap, else ErrGap
+//	up to end         -> the position if the handler Follows, else unfit: ErrReplaced
+//	above end         -> asked again during the grace period, then unfit: ErrBehind
 //
-// begin also asks again if the record of within is out of range. A broker that recovers its log
-// shows an early end for a moment, and retention may delete the record.
+// begin also asks again if the record before the position, which should be in the log, is not. A
+// broker that recovers its log shows an early end for a moment, and retention may delete the record.
 func (r *reading) begin(ctx context.Context, next int64, ok bool) (unfit, err error) {
 	r.next = next
 	var doubt grace
@@ -68,9 +46,8 @@ func (r *reading) begin(ctx context.Context, next int64, ok bool) (unfit, err er
 		}
 		first, end := r.seen.First, r.seen.End
 		log := r.cfg.Logger.With("first", first, "end", end)
-		at := place(next, ok, first, end)
-		switch at {
-		case unplaced:
+		switch {
+		case !ok:
 			r.next = first
 			switch {
 			case first > 0 && !r.cfg.AcceptLostBeginning:
@@ -81,17 +58,16 @@ func (r *reading) begin(ctx context.Context, next int64, ok bool) (unfit, err er
 				log.Info("follow: reading from the beginning")
 			}
 			return nil, nil
-		case beforeFirst:
+		case next <= first:
 			return nil, r.acceptGap()
-		case within:
-			unfit, err := r.compareLast(ctx)
-			if !errors.Is(err, stream.ErrGone) && !errors.Is(err, stream.ErrBeyond) {
+		case next <= end:
+			if unfit, err := r.compareLast(ctx); !outside(err) {
 				return unfit, err
 			}
 		}
 		switch {
 		case !doubt.over():
-		case at == beyondEnd:
+		case next > end:
 			return r.behind(end), nil
 		default:
 			log.Warn("follow: the record before the position should be in the log and is not: going on", "next", next)
@@ -105,7 +81,8 @@ func (r *reading) begin(ctx context.Context, next int64, ok bool) (unfit, err er
 func (r *reading) compareLast(ctx context.Context) (unfit, err error) {
 	last, ok, err := r.recordAt(ctx, r.next-1)
 	if errors.Is(err, stream.ErrDamaged) { // the log's ID says that it is the same
-		r.cfg.Logger.Warn("follow: the record before the position is damaged: going on behind it", "next", r.next, "error", err)
+		r.cfg.Logger.Warn("follow: the record before the position is damaged: going on behind it",
+			"next", r.next, "error", err)
 		return nil, nil
 	}
 	if err != nil || !ok {
@@ -118,10 +95,10 @@ func (r *reading) compareLast(ctx context.Context) (unfit, err error) {
 	return nil, nil
 }
 
-// at returns the log's record at an offset, and false if it has none.
+// at is a [RecordAt].
 func (r *reading) at(ctx context.Context, offset int64) (stream.Record, bool, error) {
 	record, ok, err := r.recordAt(ctx, offset)
-	if errors.Is(err, stream.ErrGone) || errors.Is(err, stream.ErrBeyond) {
+	if outside(err) {
 		return record, false, nil
 	}
 	return record, ok, err

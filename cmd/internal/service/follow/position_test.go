@@ -217,11 +217,8 @@ func TestStepsBack(t *testing.T) {
 // A handler that says that it stepped back, and did not, is not asked for ever.
 func TestStepsBackNowhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, err := follow.New(follow.Config{Log: filled(t, 5)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = f.Run(t.Context(), func(context.Context) (follow.Handler, error) { return stubborn{}, nil })
+		f := follow.New(follow.Config{Log: filled(t, 5)})
+		err := f.Run(t.Context(), func(context.Context) (follow.Handler, error) { return stubborn{}, nil })
 		if !errors.Is(err, follow.ErrBehind) || !strings.Contains(err.Error(), "stepped back") {
 			t.Errorf("Run = %v", err)
 		}
@@ -235,7 +232,7 @@ func (stubborn) Follows(stream.Record) bool                           { return t
 func (stubborn) Handle(context.Context, []stream.Record, int64) error { return nil }
 func (stubborn) Idle(context.Context) error                           { return nil }
 func (stubborn) Close(context.Context) error                          { return nil }
-func (stubborn) StepBack(context.Context, stream.Bounds, error, func(context.Context, int64) (stream.Record, bool, error)) error {
+func (stubborn) StepBack(context.Context, stream.Bounds, error, follow.RecordAt) error {
 	return nil
 }
 

@@ -16,10 +16,7 @@ const rangeWait = time.Second
 
 // Bounds returns the log's bounds. It asks until the log answers, or for Config.MaxOutage.
 func Bounds(ctx context.Context, cfg Config) (stream.Bounds, error) {
-	f, err := New(cfg)
-	if err != nil {
-		return stream.Bounds{}, err
-	}
+	f := New(cfg)
 	b, err := f.bounds(ctx)
 	return b, f.named(err)
 }
@@ -27,10 +24,7 @@ func Bounds(ctx context.Context, cfg Config) (stream.Bounds, error) {
 // Since returns the first offset with a record that was written at t or later, and the log's end
 // if there is none. It asks until the log answers, or for Config.MaxOutage.
 func Since(ctx context.Context, cfg Config, t time.Time) (offset int64, err error) {
-	f, err := New(cfg)
-	if err != nil {
-		return 0, err
-	}
+	f := New(cfg)
 	timed, ok := f.cfg.Log.(stream.Timed)
 	if !ok {
 		return 0, f.named(errors.New("this log does not find offsets by time; name an offset"))
@@ -71,10 +65,10 @@ func Range(ctx context.Context, cfg Config, from, end int64, each func(*stream.R
 // there. Else it is an outage. An offset beyond the log's end is one for the grace period, and then
 // [stream.ErrBeyond].
 func Some(ctx context.Context, cfg Config, from, end int64, bytes int) (records []stream.Record, err error) {
-	f, err := New(cfg)
-	if err != nil || from >= end {
-		return nil, err
+	if from >= end {
+		return nil, nil
 	}
+	f := New(cfg)
 	most := stream.Limit{Records: int(min(end-from, 1<<30)), Bytes: bytes}
 	var doubt grace
 	err = retry(ctx, &f.cfg, fmt.Sprintf("read offsets %d to %d", from, end), func(ctx context.Context) error {
@@ -99,7 +93,8 @@ func Some(ctx context.Context, cfg Config, from, end int64, bytes int) (records 
 //
 // It reads backwards in windows of 64, 256, … offsets. So it reads at most about four times the
 // records that follow the result.
-func Last(ctx context.Context, cfg Config, limit int64, wanted func(*stream.Record) bool) (last stream.Record, ok bool, err error) {
+func Last(ctx context.Context, cfg Config, limit int64,
+	wanted func(*stream.Record) bool) (last stream.Record, ok bool, err error) {
 	b, err := Bounds(ctx, cfg)
 	if err != nil {
 		return last, false, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"hamlet/cmd/internal/process/writebehind"
 	"hamlet/stream"
 )
 
@@ -45,7 +46,7 @@ func (r *reading) run(ctx context.Context, open func(context.Context) (Handler, 
 		}
 		return errors.Is(err, ErrReload), fmt.Errorf("open: %w", err)
 	}
-	working, cancel := r.drain(ctx)
+	working, cancel := writebehind.Linger(ctx, r.cfg.Drain)
 	defer cancel()
 	err = r.locate(ctx)
 	if err == nil {
@@ -72,16 +73,6 @@ func (r *reading) run(ctx context.Context, open func(context.Context) (Handler, 
 
 // anotherLog reports whether err says that the log is not the one that was read.
 func anotherLog(err error) bool { return errors.Is(err, ErrReplaced) || errors.Is(err, ErrBehind) }
-
-// drain returns a context that ends Drain after ctx does.
-func (r *reading) drain(ctx context.Context) (context.Context, context.CancelFunc) {
-	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		t := time.AfterFunc(r.cfg.Drain, cancel)
-		context.AfterFunc(working, func() { t.Stop() })
-	})
-	return working, func() { stop(); cancel() }
-}
 
 // read hands records to the handler until ctx ends. dropped means that the handler must not be
 // closed: it failed, or the log is another one.
@@ -188,7 +179,7 @@ func (r *reading) admit(ctx context.Context, got *fetched) error {
 func (r *reading) failed(ctx context.Context, err error) (pause time.Duration, final error) {
 	r.doubts.Add(1)
 	switch {
-	case errors.Is(err, stream.ErrGone), errors.Is(err, stream.ErrBeyond):
+	case outside(err):
 		r.confirming.Lock()
 		defer r.confirming.Unlock()
 		if err := r.verify(ctx); err != nil { // first, because another log may look like a gap

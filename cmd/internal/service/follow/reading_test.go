@@ -54,10 +54,7 @@ func TestAnswered(t *testing.T) {
 		log, k := filled(t, 300), newKeeper()
 		entered, leave := make(chan struct{}, 3), make(chan struct{})
 		k.handle = func(_ *handler, batch []stream.Record) error { entered <- struct{}{}; <-leave; return nil }
-		f, err := follow.New(follow.Config{Log: log, PollInterval: 100 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := follow.New(follow.Config{Log: log, PollInterval: 100 * time.Millisecond})
 		if !f.Answered().IsZero() {
 			t.Error("the log has answered before it was asked")
 		}
@@ -102,10 +99,7 @@ func TestDrain(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			log, k := filled(t, 1), newKeeper()
 			entered := make(chan struct{})
-			f, err := follow.New(follow.Config{Log: log, Name: "topic t", Drain: 300 * time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := follow.New(follow.Config{Log: log, Name: "topic t", Drain: 300 * time.Millisecond})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() {
@@ -124,7 +118,7 @@ func TestDrain(t *testing.T) {
 			<-entered
 			began := time.Now()
 			cancel()
-			err = <-ended
+			err := <-ended
 			if took := time.Since(began); took != 300*time.Millisecond {
 				t.Errorf("drained for %v, want 300 ms", took)
 			}
@@ -157,13 +151,10 @@ func TestCloseErrorEndsStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("the state cannot be reached")
 		k := newKeeper()
-		f, err := follow.New(follow.Config{Log: filled(t, 1), Name: "topic t"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := follow.New(follow.Config{Log: filled(t, 1), Name: "topic t"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = f.Run(ctx, func(ctx context.Context) (follow.Handler, error) {
+		err := f.Run(ctx, func(ctx context.Context) (follow.Handler, error) {
 			h, err := k.open(ctx)
 			return closer{h, broken}, err
 		})

@@ -47,15 +47,12 @@ func Copy(ctx context.Context, cfg CopyConfig) error {
 		return err
 	}
 	return kafka.Consume(ctx, cfg.Kafka, cfg.Group, cfg.From, func(ctx context.Context, a *kafka.Assignment) error {
-		follower, err := follow.New(follow.Config{
+		follower := follow.New(follow.Config{
 			Log: a.Log, Name: fmt.Sprintf("topic %s, partition %d", cfg.From, a.Partition),
 			// What the principal's retention has taken cannot be copied. The log says so.
 			AcceptGap: true, AcceptLostBeginning: true,
 			MaxOutage: cfg.Kafka.MaxOutage, Logger: cfg.Log,
 		})
-		if err != nil {
-			return err
-		}
 		var c *copier
 		return follower.Run(ctx, func(ctx context.Context) (follow.Handler, error) {
 			if c != nil {
@@ -106,8 +103,9 @@ func (c *copier) Idle(context.Context) error                         { return ni
 func (c *copier) Close(context.Context) error                        { return nil }
 
 // StepBack implements [follow.Handler].
-func (c *copier) StepBack(context.Context, stream.Bounds, error, func(context.Context, int64) (stream.Record, bool, error)) error {
-	return fmt.Errorf("delete the offsets of the consumer group %s, so that the topic is copied from its beginning", c.cfg.Group)
+func (c *copier) StepBack(context.Context, stream.Bounds, error, follow.RecordAt) error {
+	return fmt.Errorf("delete the offsets of the consumer group %s, so that the topic is copied from its beginning",
+		c.cfg.Group)
 }
 
 // Handle appends a batch.

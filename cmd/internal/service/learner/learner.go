@@ -222,19 +222,12 @@ func New(cfg Config) (*Learner, error) {
 		return nil, fmt.Errorf("configuration of model %s: %w", cfg.Name, err)
 	}
 	cfg.Follow.PollInterval = cmp.Or(cfg.Follow.PollInterval, min(cfg.SaveEvery, phasePoll))
-	cfg.Follow.Drain = cmp.Or(cfg.Follow.Drain, drain)
-	follower, err := follow.New(cfg.Follow)
-	if err != nil {
-		return nil, err
-	}
+	follower := follow.New(cfg.Follow)
 	l := &Learner{cfg: cfg, follower: follower, answered: follower.Answered, fresh: fresh, writer: newWriter(cfg.Writer)}
 	l.watch = &watch{store: cfg.Store, writer: l.writer, mayAct: l.mayAct, beaten: cfg.Metrics.beaten, failed: l.lookedInVain, now: time.Now}
 	l.muting.silent.Store(cfg.Shadow != nil)
 	return l, nil
 }
-
-// drain is how long a learner that is asked to stop may publish and save.
-const drain = 4 * time.Second
 
 // newWriter returns a learner's word in the lease: the name of its process, and a random part,
 // because a process may have been another one's number before.

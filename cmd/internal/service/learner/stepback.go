@@ -20,7 +20,7 @@ type stepBack struct {
 // other records there: a power failure took its end, or it was restored from a backup. The
 // learner goes on from the newest kept version that the log still has, and saves from there
 // under an epoch of its own. Without such a version it returns an error that says what to do.
-func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, at func(context.Context, int64) (stream.Record, bool, error)) error {
+func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, at follow.RecordAt) error {
 	store := w.l.cfg.Store
 	var kept []state.Version
 	err := retry(ctx, w.log, "list the kept versions", func() (err error) {
