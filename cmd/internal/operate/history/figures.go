@@ -85,7 +85,7 @@ func shown(all []answered.Figures) (lines []figure) {
 }
 
 // interval returns an estimate as "value (low to high)".
-func interval(e answered.Estimate, unit float64, digits int) string {
+func interval(e answered.Interval, unit float64, digits int) string {
 	text := page.Decimal(unit*float64(e.Value), digits)
 	if !e.Value.Defined() || !e.Low.Defined() || !e.High.Defined() {
 		return text

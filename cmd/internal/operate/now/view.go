@@ -147,14 +147,14 @@ func (v *view) lag() tile {
 }
 
 // withInterval returns "0.041 to 0.062, of 120 labels".
-func withInterval(e answered.Estimate, digits int, of string) string {
+func withInterval(e answered.Interval, digits int, of string) string {
 	if in := interval(e, 1, digits, ""); in != "" {
 		return in + ", " + of
 	}
 	return of
 }
 
-func interval(e answered.Estimate, unit float64, digits int, sign string) string {
+func interval(e answered.Interval, unit float64, digits int, sign string) string {
 	if !e.Low.Defined() || !e.High.Defined() {
 		return ""
 	}
@@ -168,7 +168,7 @@ func figures(f *answered.Figures) (all []figure) {
 	}
 	for _, one := range []struct {
 		name, meaning, sign string
-		e                   answered.Estimate
+		e                   answered.Interval
 		unit                float64
 		digits              int
 	}{

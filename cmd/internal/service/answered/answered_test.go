@@ -114,7 +114,7 @@ func TestFiguresOfCalibratedAnswers(t *testing.T) {
 		t.Errorf("counts %+v", f)
 	}
 	for name, c := range map[string]struct {
-		Estimate
+		Interval
 		want, spread float64 // four standard errors
 	}{
 		"error":    {f.Error, wrong / n, 4 * math.Sqrt(.25/n)},
@@ -123,7 +123,7 @@ func TestFiguresOfCalibratedAnswers(t *testing.T) {
 		"slope":    {f.Slope, 1, .08},
 	} {
 		if v := float64(c.Value); math.Abs(v-c.want) > c.spread || !(c.Low < c.Value && c.Value < c.High) || float64(c.High-c.Low) > c.spread {
-			t.Errorf("%s is %+v, want %v", name, c.Estimate, c.want)
+			t.Errorf("%s is %+v, want %v", name, c.Interval, c.want)
 		}
 	}
 	if f.DelayMedian != 50 || f.DelayNineTenths != 90 {

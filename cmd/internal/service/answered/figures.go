@@ -12,15 +12,15 @@ import (
 // z90 is the 95 % quantile of the standard normal distribution: intervals are 90 %.
 const z90 = 1.6448536269514722
 
-// An Estimate is a figure with its 90 % interval; null in JSON where it has no value.
-type Estimate struct {
+// An Interval is a figure with its 90 % interval; null in JSON where it has no value.
+type Interval struct {
 	Value eval.Measure `json:"value"`
 	Low   eval.Measure `json:"lo"`
 	High  eval.Measure `json:"hi"`
 }
 
-func estimate(value, low, high float64) Estimate {
-	return Estimate{eval.Measure(value), eval.Measure(low), eval.Measure(high)}
+func newInterval(value, low, high float64) Interval {
+	return Interval{eval.Measure(value), eval.Measure(low), eval.Measure(high)}
 }
 
 // Figures are those of the labelled answers of one door and tenant.
@@ -33,11 +33,11 @@ type Figures struct {
 	Corrected int `json:"corrected"`
 	Unsure    int `json:"unsure"`
 
-	Error   Estimate `json:"error"`    // fraction with p on the wrong side of ½; Wilson's interval
-	LogLoss Estimate `json:"log_loss"` // nats
-	Bias    Estimate `json:"bias"`     // mean of p less the fraction of spam: 0 if p is calibrated in the large
-	Slope   Estimate `json:"slope"`    // of the calibration line, see eval.Calibrate: below 1 is overconfident
-	ROCA    Estimate `json:"roca"`     // 1-ROCA%; DeLong's interval
+	Error   Interval `json:"error"`    // fraction with p on the wrong side of ½; Wilson's interval
+	LogLoss Interval `json:"log_loss"` // nats
+	Bias    Interval `json:"bias"`     // mean of p less the fraction of spam: 0 if p is calibrated in the large
+	Slope   Interval `json:"slope"`    // of the calibration line, see eval.Calibrate: below 1 is overconfident
+	ROCA    Interval `json:"roca"`     // 1-ROCA%; DeLong's interval
 
 	// From the answer to its label, in seconds: half and nine tenths came within.
 	DelayMedian     eval.Measure `json:"delay_median"`
@@ -76,27 +76,27 @@ func FiguresOf(matches []Match) (f Figures) {
 	f.Error = wilson(wrong, n)
 	f.LogLoss, f.Bias = mean(loss, squares, n), mean(bias, biases, n)
 	f.LogLoss.Low = max(0, f.LogLoss.Low)
-	f.ROCA = estimate(eval.ROCAInterval(points, z90))
+	f.ROCA = newInterval(eval.ROCAInterval(points, z90))
 	line := eval.Calibrate(slices.Values(points))
 	spread := z90 * float64(line.SlopeError)
-	f.Slope = estimate(float64(line.Slope), float64(line.Slope)-spread, float64(line.Slope)+spread)
+	f.Slope = newInterval(float64(line.Slope), float64(line.Slope)-spread, float64(line.Slope)+spread)
 	slices.Sort(delays)
 	f.DelayMedian, f.DelayNineTenths = quantile(delays, 0.5), quantile(delays, 0.9)
 	return f
 }
 
 // wilson returns k of n with Wilson's interval (Wilson 1927).
-func wilson(k, n float64) Estimate {
+func wilson(k, n float64) Interval {
 	p, z2 := k/n, z90*z90
 	middle, spread := p+z2/(2*n), z90*math.Sqrt(p*(1-p)/n+z2/(4*n*n))
-	return estimate(p, max(0, (middle-spread)/(1+z2/n)), min(1, (middle+spread)/(1+z2/n)))
+	return newInterval(p, max(0, (middle-spread)/(1+z2/n)), min(1, (middle+spread)/(1+z2/n)))
 }
 
 // mean returns the mean of n numbers with the interval of its standard error.
-func mean(sum, squares, n float64) Estimate {
+func mean(sum, squares, n float64) Interval {
 	at := sum / n
 	spread := z90 * math.Sqrt(max(0, squares/n-at*at)/(n-1))
-	return estimate(at, at-spread, at+spread)
+	return newInterval(at, at-spread, at+spread)
 }
 
 func quantile(sorted []float64, q float64) eval.Measure {

@@ -101,7 +101,7 @@ func (m *Matcher) Add(e *stream.JournalEntry) (Match, bool) {
 	if !ok {
 		return Match{}, false // a text or a vector: it has no identity
 	}
-	at, now := m.place(id), e.Time.UnixMicro()
+	at, now := m.remembered(id), e.Time.UnixMicro()
 	if e.Label == stream.Unlabelled {
 		if at.decidedYet() || e.Verdict == "" {
 			return Match{}, false
@@ -157,8 +157,8 @@ func (at *message) match(before stream.Label) (Match, bool) {
 		Delay: time.Duration(max(0, at.labelled-at.decided)) * time.Microsecond}, true
 }
 
-// place returns where a message is remembered. It forgets the one that came first, if too many are.
-func (m *Matcher) place(id identity) *message {
+// remembered returns what is remembered of a message. It forgets the one that came first, if too many are.
+func (m *Matcher) remembered(id identity) *message {
 	if i, ok := m.at[id]; ok {
 		return &m.ring[i]
 	}

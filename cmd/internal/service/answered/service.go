@@ -61,7 +61,7 @@ func NewService(model string, follow Follower, write journal.Write, remembered i
 	}
 	s := &Service{follow: follow, model: model, log: log, matcher: NewMatcher(remembered), groups: map[group]*window{}}
 	counters := journal.Counters{
-		Kept:    counter("hamlet_learner_journal_lines_total", "Labels of answered messages that were written into the journal of decisions."),
+		Written: counter("hamlet_learner_journal_lines_total", "Labels of answered messages that were written into the journal of decisions."),
 		Lost:    counter("hamlet_learner_journal_lost_total", "Labels that were not written, because too many waited or the learner stopped."),
 		Failing: prometheus.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_journal_failing", Help: "1 while labels cannot be written into the journal, else 0."}),
 	}
@@ -71,7 +71,7 @@ func NewService(model string, follow Follower, write journal.Write, remembered i
 	s.delay = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hamlet_answered_delay_seconds",
 		Help: "From an answer to the first label of its message.", Buckets: prometheus.ExponentialBuckets(1, 4, 11)}, []string{"door"})
 	if registerer != nil {
-		registerer.MustRegister(counters.Kept, counters.Lost, counters.Failing, s.total, s.delay, collector{s})
+		registerer.MustRegister(counters.Written, counters.Lost, counters.Failing, s.total, s.delay, collector{s})
 	}
 	return s
 }
@@ -215,7 +215,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, f := range c.s.figures() {
 		for _, e := range []struct {
 			desc *prometheus.Desc
-			Estimate
+			Interval
 		}{{errorDesc, f.Error}, {lossDesc, f.LogLoss}, {biasDesc, f.Bias}, {rocaDesc, f.ROCA}} {
 			for bound, v := range map[string]float64{"value": float64(e.Value), "lo": float64(e.Low), "hi": float64(e.High)} {
 				to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, v, f.Door, f.Tenant, bound)

@@ -13,11 +13,11 @@ import (
 // Defects logs where defects of ours are: the stack of each place once. The zero value is ready.
 type Defects struct {
 	mu   sync.Mutex
-	seen map[string]bool // places
+	seen map[string]bool // by innermost
 }
 
-// mostPlaces bounds what Defects logs and remembers.
-const mostPlaces = 100
+// mostStacks bounds what Defects logs and remembers.
+const mostStacks = 100
 
 // Note logs the stack of err if it is a *model.Defect or a *model.PanicError of a place that
 // was not logged before. attrs say which record it was. Stacks name no content.
@@ -26,9 +26,9 @@ func (d *Defects) Note(log *slog.Logger, err error, attrs ...any) {
 	if !errors.As(err, &defect) {
 		return
 	}
-	at := place(defect.Stack)
+	at := innermost(defect.Stack)
 	d.mu.Lock()
-	known := d.seen[at] || len(d.seen) >= mostPlaces
+	known := d.seen[at] || len(d.seen) >= mostStacks
 	if !known {
 		if d.seen == nil {
 			d.seen = map[string]bool{}
@@ -41,9 +41,9 @@ func (d *Defects) Note(log *slog.Logger, err error, attrs ...any) {
 	}
 }
 
-// place returns the files and lines of the innermost frames of a stack: the same for every
+// innermost returns the files and lines of the innermost frames of a stack: the same for every
 // panic of one defect.
-func place(stack []byte) string {
+func innermost(stack []byte) string {
 	const frames = 12
 	var at []string
 	for line := range bytes.Lines(stack) {

@@ -204,16 +204,16 @@ var errUnknownToken = refuse(http.StatusUnauthorized, "the header Authorization 
 var errBusy = refuse(http.StatusTooManyRequests, "too many requests under way: try again")
 
 // take puts a token into a channel if there is room.
-func take(places chan<- struct{}) bool {
+func take(slots chan<- struct{}) bool {
 	select {
-	case places <- struct{}{}:
+	case slots <- struct{}{}:
 		return true
 	default:
 		return false
 	}
 }
 
-func release(places <-chan struct{}) { <-places }
+func release(slots <-chan struct{}) { <-slots }
 
 // receive reads the request's body. The caller frees what it returns, also with an error.
 func (h *HTTP) receive(w http.ResponseWriter, r *http.Request) ([]byte, error) {

@@ -43,8 +43,8 @@ type Write func(ctx context.Context, id string, lines []stream.JournalEntry) err
 
 // Counters are what a Keeper shows.
 type Counters struct {
-	Kept, Lost prometheus.Counter // lines
-	Failing    prometheus.Gauge   // 1 while lines cannot be written
+	Written, Lost prometheus.Counter // lines
+	Failing       prometheus.Gauge   // 1 while lines cannot be written
 }
 
 // NewKeeper returns a Keeper. Run writes what Offer takes.
@@ -106,5 +106,5 @@ func (k *Keeper) keep(stopping, work context.Context, batch []stream.JournalEntr
 		k.Lost.Add(float64(len(batch)))
 		return
 	}
-	k.Kept.Add(float64(len(batch)))
+	k.Written.Add(float64(len(batch)))
 }

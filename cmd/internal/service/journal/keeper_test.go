@@ -16,7 +16,7 @@ import (
 
 func counters() Counters {
 	counter := func() prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: "lines"}) }
-	return Counters{Kept: counter(), Lost: counter(), Failing: prometheus.NewGauge(prometheus.GaugeOpts{Name: "failing"})}
+	return Counters{Written: counter(), Lost: counter(), Failing: prometheus.NewGauge(prometheus.GaugeOpts{Name: "failing"})}
 }
 
 // A fakeJournal does not answer until stuck is closed.
@@ -57,7 +57,7 @@ func TestKeeperIsBoundedInAFlood(t *testing.T) {
 	close(to.stuck)
 	cancel() // what waits is written at the end
 	<-ended
-	if got := float64(len(to.got)); got+lost != flood || got != testutil.ToFloat64(c.Kept) || to.most > maxLines {
+	if got := float64(len(to.got)); got+lost != flood || got != testutil.ToFloat64(c.Written) || to.most > maxLines {
 		t.Errorf("%v written and %v lost of %d; at most %d at once", got, lost, flood, to.most)
 	}
 	for i, e := range to.got[:maxWaiting] {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxKept and maxKeptBytes bound what a standby keeps for the case that it takes over,
+	// maxBacklog and maxBacklogBytes bound what a standby keeps for the case that it takes over,
 	// without labels. Between two saves of the active learner there are seldom more than a few.
-	maxKept      = 4096
-	maxKeptBytes = 16 << 20
+	maxBacklog      = 4096
+	maxBacklogBytes = 16 << 20
 	// maxLabels bounds the labels: 20 s of 1,600 a second.
 	maxLabels = 1 << 15
-	// maxKeptPredictions bounds the predictions: 5 MB, 16 s of 8,000 a second.
-	maxKeptPredictions = 1 << 17
+	// maxBacklogPredictions bounds the predictions: 5 MB, 16 s of 8,000 a second.
+	maxBacklogPredictions = 1 << 17
 )
 
 // A backlog is what a standby would have published since the model was last saved: dead
@@ -29,20 +29,20 @@ const (
 type backlog struct {
 	items     []unpublished // in the order of the log, without labels
 	labels    []unpublished // in the order of the log
-	predicted []keptPrediction
+	predicted []unpublishedPrediction
 	forgotten int   // predictions, at most, that no save covers
 	forgot    int64 // the last of them is of a record below
 	bytes     int   // of the letters
 	lost      int64 // what was left out is of records below; 0: nothing was
 }
 
-// A keptPrediction is a prediction, and the position behind its record.
-type keptPrediction struct {
+// A unpublishedPrediction is a prediction, and the position behind its record.
+type unpublishedPrediction struct {
 	next int64
 	predictions.Prediction
 }
 
-// A unpublished is one of the things that are published, and the position behind its record.
+// An unpublished is one of the things that are published, and the position behind its record.
 type unpublished struct {
 	next    int64
 	letter  *stream.Record
@@ -74,7 +74,7 @@ func (k *backlog) add(item unpublished) {
 	if item.letter != nil {
 		size = len(item.letter.Key) + len(item.letter.Value)
 	}
-	if len(k.items) >= maxKept || k.bytes+size > maxKeptBytes {
+	if len(k.items) >= maxBacklog || k.bytes+size > maxBacklogBytes {
 		k.lost = item.next
 		return
 	}
@@ -85,9 +85,9 @@ func (k *backlog) add(item unpublished) {
 // predict keeps predictions, the newest of too many.
 func (k *backlog) predict(next int64, made []predictions.Prediction) {
 	for i := range made {
-		k.predicted = append(k.predicted, keptPrediction{next, made[i]})
+		k.predicted = append(k.predicted, unpublishedPrediction{next, made[i]})
 	}
-	if over := len(k.predicted) - maxKeptPredictions; over > 0 {
+	if over := len(k.predicted) - maxBacklogPredictions; over > 0 {
 		k.forgotten += over
 		k.forgot = k.predicted[over-1].next
 		k.predicted = k.predicted[over:]

@@ -8,29 +8,29 @@ import (
 
 func TestKeepingIsBounded(t *testing.T) {
 	var k backlog
-	for next := int64(1); next <= maxKept; next++ {
+	for next := int64(1); next <= maxBacklog; next++ {
 		k.add(unpublished{next: next, alert: &stream.Alert{}})
 	}
 	if !k.whole() {
 		t.Fatal("too early")
 	}
-	k.add(unpublished{next: maxKept + 1, alert: &stream.Alert{}})
-	if k.whole() || len(k.items) != maxKept {
+	k.add(unpublished{next: maxBacklog + 1, alert: &stream.Alert{}})
+	if k.whole() || len(k.items) != maxBacklog {
 		t.Fatalf("%d things are kept, %v", len(k.items), k.whole())
 	}
-	k.trim(maxKept)
+	k.trim(maxBacklog)
 	if k.whole() || len(k.items) != 0 {
 		t.Errorf("%d things are kept after a save of all but the last, %v", len(k.items), k.whole())
 	}
-	k.trim(maxKept + 1)
-	letter := stream.Record{Value: make([]byte, maxKeptBytes)}
-	for next := int64(maxKept + 2); next < maxKept+4; next++ {
+	k.trim(maxBacklog + 1)
+	letter := stream.Record{Value: make([]byte, maxBacklogBytes)}
+	for next := int64(maxBacklog + 2); next < maxBacklog+4; next++ {
 		k.add(unpublished{next: next, letter: &letter})
 	}
 	if k.whole() || len(k.items) != 1 {
 		t.Errorf("%d letters are kept, want one", len(k.items))
 	}
-	if k.trim(maxKept + 3); !k.whole() || k.bytes != 0 {
+	if k.trim(maxBacklog + 3); !k.whole() || k.bytes != 0 {
 		t.Errorf("%d bytes after a save of all", k.bytes)
 	}
 }

@@ -162,7 +162,7 @@ func TestAStandbyKnowsItsOwnSaves(t *testing.T) {
 			a.learn(1, letter(1))
 			a.look(1)
 			a.idle(standby)
-			if s := a.l.Status(); s.SavedEnd != 1 || s.Kept != 1 {
+			if s := a.l.Status(); s.SavedEnd != 1 || s.Backlog != 1 {
 				t.Errorf("%+v", s)
 			}
 			r.saveOther()

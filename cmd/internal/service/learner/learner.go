@@ -153,7 +153,7 @@ type Status struct {
 	Loaded   bool      // there is a model
 	Active   bool      // this learner publishes and saves; else it is a standby
 	Holder   string    // who is active, as far as it is known: the writer of the lease
-	Kept     int       // what a standby keeps until a save covers it, beside predictions: alerts, dead letters, receipts, labels
+	Backlog  int       // what a standby keeps until a save covers it, beside predictions: alerts, dead letters, receipts, labels
 	Next     int64     // next offset to read
 	End      int64     // the log's end, as of the last fetch
 	Awaits   int64     // a standby is behind the saved model, which stands here; 0: it is not
@@ -363,7 +363,7 @@ func (l *Learner) handedOn(next int64) {
 	l.counted.handed = max(l.counted.handed, next)
 }
 
-// Ready returns nil if the learner has a model and follows its log, whatever its role.
+// Ready returns nil if the learner has a model and follows its log, whatever its phase.
 func (l *Learner) Ready() error {
 	s := l.Status()
 	switch {
@@ -375,23 +375,23 @@ func (l *Learner) Ready() error {
 	return nil
 }
 
-// Summary says of which model this learner is the shadow, its role, and how far it is behind
+// Summary says of which model this learner is the shadow, its phase, and how far it is behind
 // the log's end as of the last fetch.
 func (l *Learner) Summary() string {
 	s := l.Status()
-	var role string
+	var phase string
 	switch {
 	case !s.Loaded:
-		role = "loading"
+		phase = "loading"
 	case s.Active:
-		role = fmt.Sprintf("active, %d records behind", s.Lag())
+		phase = fmt.Sprintf("active, %d records behind", s.Lag())
 	case s.Holder == "":
-		role = fmt.Sprintf("standby, %d behind", s.Lag())
+		phase = fmt.Sprintf("standby, %d behind", s.Lag())
 	default:
-		role = fmt.Sprintf("standby, %d behind; %s is active", s.Lag(), s.Holder)
+		phase = fmt.Sprintf("standby, %d behind; %s is active", s.Lag(), s.Holder)
 	}
 	if shadow := l.shadowSummary(); shadow != "" {
-		return shadow + "; " + role
+		return shadow + "; " + phase
 	}
-	return role
+	return phase
 }

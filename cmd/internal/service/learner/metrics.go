@@ -31,7 +31,7 @@ type Metrics struct {
 	saves                                  prometheus.Histogram
 	bytes                                  prometheus.Gauge
 	sources                                *sourceMetrics
-	standings                              *standingMetrics
+	trust                                  *trustMetrics
 
 	gauges []*prometheus.GaugeVec // all that gauge makes
 }
@@ -85,9 +85,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Help: "Time to save a checkpoint, beside learning.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)})
 	m.bytes = factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_model_bytes", Help: "Size of the model as last saved."})
 	m.sources = newSourceMetrics(counters)
-	m.standings = newStandingMetrics()
+	m.trust = newTrustMetrics()
 	if r != nil {
-		r.MustRegister(m.standings)
+		r.MustRegister(m.trust)
 	}
 
 	m.alarm = gauge("hamlet_alarm", "1 while an incident of this kind is open, else 0: label-noise, source, covariate, concept, or unknown while it is suspected; of mail and text or of vectors.", "kind", "body")
@@ -135,7 +135,7 @@ func (m *Metrics) status(name string, s Status) {
 	m.epsilon.WithLabelValues(p).Set(s.Epsilon)
 	m.windowBytes.WithLabelValues(p).Set(float64(s.WindowBytes))
 	m.active.WithLabelValues(p, name).Set(oneIf(s.Active))
-	m.kept.WithLabelValues(p).Set(float64(s.Kept))
+	m.kept.WithLabelValues(p).Set(float64(s.Backlog))
 	m.lost.WithLabelValues(p).Set(float64(s.LostRecords))
 	if !s.Active { // the active learner shows the rest
 		m.dropActive()
@@ -156,7 +156,7 @@ func (m *Metrics) status(name string, s Status) {
 // drop removes what a learner of the named model shows while it holds the model. It is not
 // active then, and goes on to say so: alerting rules cannot see what is missing.
 func (m *Metrics) drop(name string) {
-	m.standings.drop()
+	m.trust.drop()
 	for _, g := range m.gauges {
 		g.Reset()
 	}

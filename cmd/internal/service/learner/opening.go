@@ -147,7 +147,7 @@ func (w *worker) begin(from origin) {
 		w.model.SetRunner(l.cfg.Runner)
 	}
 	l.cfg.Metrics.begin(w.model.Config())
-	l.cfg.Metrics.standings.show(w.model.Sources())
+	l.cfg.Metrics.trust.show(w.model.Sources())
 	w.status.Resumed = w.model.Events()
 	w.publishStatus()
 	for _, a := range w.status.Alarms {

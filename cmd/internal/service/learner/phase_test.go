@@ -191,7 +191,7 @@ func TestAFullStandbyLoads(t *testing.T) {
 	a, b := r.hand("a"), r.hand("b")
 	a.idle(active)
 	b.look(1)
-	for i := range maxKept + 1 {
+	for i := range maxBacklog + 1 {
 		b.learn(int64(i), letter(i))
 	}
 	b.idle(standby)
@@ -199,11 +199,11 @@ func TestAFullStandbyLoads(t *testing.T) {
 	b.reloads("could not keep")
 	b.open()
 	b.idle(active)
-	for i := range maxKept + 1 {
+	for i := range maxBacklog + 1 {
 		b.learn(int64(i), letter(i))
 	}
-	if n := len(r.letters()); n != maxKept+1 {
-		t.Errorf("%d letters are out, want %d", n, maxKept+1)
+	if n := len(r.letters()); n != maxBacklog+1 {
+		t.Errorf("%d letters are out, want %d", n, maxBacklog+1)
 	}
 }
 

@@ -151,13 +151,13 @@ func TestAStandbyKeepsPredictions(t *testing.T) {
 // Too many predictions drop the oldest, and the standby goes on with its own model.
 func TestKeptPredictionsAreBounded(t *testing.T) {
 	var k backlog
-	k.predict(1, make([]predictions.Prediction, maxKeptPredictions-1))
+	k.predict(1, make([]predictions.Prediction, maxBacklogPredictions-1))
 	k.predict(2, make([]predictions.Prediction, 1))
 	if k.forgotten != 0 {
 		t.Fatal("too early")
 	}
 	k.predict(3, make([]predictions.Prediction, 2))
-	if !k.whole() || len(k.predicted) != maxKeptPredictions || k.forgotten != 2 {
+	if !k.whole() || len(k.predicted) != maxBacklogPredictions || k.forgotten != 2 {
 		t.Errorf("%d are kept and %d forgotten, whole: %v; want the newest", len(k.predicted), k.forgotten, k.whole())
 	}
 	if k.trim(2); len(k.predicted) != 2 || k.forgotten != 0 {

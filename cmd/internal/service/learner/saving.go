@@ -203,7 +203,7 @@ func (w *worker) takeIn() error {
 	w.unsavedSince = w.sinceCopy
 	w.publishStatus()
 	w.l.cfg.Metrics.saved(s.took, len(s.copied.Model))
-	w.l.cfg.Metrics.standings.show(w.model.Sources())
+	w.l.cfg.Metrics.trust.show(w.model.Sources())
 	w.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next, "took", s.took)
 	if w.failing {
 		w.failing = false

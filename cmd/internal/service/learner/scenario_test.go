@@ -385,8 +385,8 @@ func (s *scenario) show(b *strings.Builder) {
 		if st.Loaded {
 			fmt.Fprintf(b, "; %d events up to %d, saved up to %d", st.Events, st.Next, st.SavedEnd)
 		}
-		if st.Kept > 0 {
-			fmt.Fprintf(b, ", %d kept", st.Kept)
+		if st.Backlog > 0 {
+			fmt.Fprintf(b, ", %d kept", st.Backlog)
 		}
 		if st.PendingAlerts > 0 {
 			fmt.Fprintf(b, ", %d alerts pending", st.PendingAlerts)

@@ -130,7 +130,7 @@ func TestDeathWhileTheStandingChanges(t *testing.T) {
 	}
 }
 
-// The standing of twenty sources is shown, those with most labels, as of the
+// How far twenty sources are trusted is shown, those with most labels, as of the
 // last save. Names do not add up.
 func TestStandingMetricsAreBounded(t *testing.T) {
 	r := newRig(t)

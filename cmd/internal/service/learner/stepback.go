@@ -22,9 +22,9 @@ type stepBack struct {
 // under an epoch of its own. Without such a version it returns an error that says what to do.
 func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, at follow.RecordAt) error {
 	store := w.l.cfg.Store
-	var kept []state.Version
+	var versions []state.Version
 	err := retry(ctx, w.log, "list the kept versions", func() (err error) {
-		kept, err = store.History(ctx)
+		versions, err = store.History(ctx)
 		return err
 	})
 	if err != nil && !errors.Is(err, state.ErrNone) {
@@ -32,8 +32,8 @@ func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, 
 	}
 	before := w.position.Next
 	events := w.model.Events()
-	for i := range kept {
-		v := &kept[i]
+	for i := range versions {
+		v := &versions[i]
 		p := v.Position
 		if p.Next >= before || p.Next <= bounds.First || p.Next > bounds.End {
 			continue

@@ -225,15 +225,15 @@ func (w *worker) activate(seen state.Lease, began time.Time) {
 	if n := w.backlog.forgotten; n > 0 {
 		w.log.Warn("the state was long not saved: a standby could not keep all predictions, and some events have none", "predictions", n)
 	}
-	kept, predicted := w.backlog.take()
+	items, predicted := w.backlog.take()
 	w.predicted = append(w.predicted, predicted...)
 	w.log.Info("active: this learner publishes and saves the model", "epoch", w.lease.Epoch, "why", why, "events", w.model.Events(),
-		"next_offset", w.position.Next, "saved_next_offset", w.status.SavedEnd, "kept", len(kept))
+		"next_offset", w.position.Next, "saved_next_offset", w.status.SavedEnd, "kept", len(items))
 	if w.back != nil {
 		w.noteUnsaved(time.Now)
 		w.back = nil
 	}
-	w.publishBacklog(kept)
+	w.publishBacklog(items)
 	w.l.handedOn(w.position.Next)
 	w.publishStatus()
 }
@@ -309,7 +309,7 @@ func (w *worker) standBy() {
 	}
 	w.outbox = outbox{publisher: w.outbox.publisher, log: w.log}
 	w.phase = standby
-	w.keep()
+	w.withhold()
 	w.l.watch.drop()
 	l := w.l
 	l.retakeAt = time.Now().Add(retakeAfter)
@@ -319,9 +319,9 @@ func (w *worker) standBy() {
 }
 
 // publishBacklog hands on what was kept as a standby.
-func (w *worker) publishBacklog(kept []unpublished) {
-	for i := range kept {
-		k := &kept[i]
+func (w *worker) publishBacklog(items []unpublished) {
+	for i := range items {
+		k := &items[i]
 		switch {
 		case k.letter != nil && k.receipt:
 			w.letters.receipts = append(w.letters.receipts, *k.letter)
@@ -339,8 +339,8 @@ func (w *worker) publishBacklog(kept []unpublished) {
 	}
 }
 
-// keep keeps what the last record would have published.
-func (w *worker) keep() {
+// withhold keeps what the last record would have published.
+func (w *worker) withhold() {
 	at := w.position.Next
 	for i := range w.letters.dead {
 		letter := w.letters.dead[i]

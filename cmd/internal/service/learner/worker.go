@@ -63,7 +63,7 @@ type worker struct {
 	failing      bool      // the last save failed, which was logged
 
 	// What must be acknowledged before the next save. Of a standby, what the last record has
-	// made, until keep takes it.
+	// made, until withhold takes it.
 	outbox    outbox
 	letters   letters                  // empty after each batch
 	predicted []predictions.Prediction // fewer than maxPredicted after each turn
@@ -166,7 +166,7 @@ func (w *worker) absorb(r *stream.Record, in *incoming) error {
 	w.position, w.known = follow.Advance(w.position, r), true
 	w.noteUnsaved(time.Now)
 	if !w.phase.holds() {
-		w.keep()
+		w.withhold()
 	}
 	return nil
 }
@@ -473,7 +473,7 @@ func (l *Learner) turnedNow() { l.turned.Store(time.Now().UnixNano()) }
 
 func (w *worker) publishStatus() {
 	s := &w.status
-	s.Active, s.Awaits, s.Kept = w.phase.holds(), w.awaits, w.backlog.len()
+	s.Active, s.Awaits, s.Backlog = w.phase.holds(), w.awaits, w.backlog.len()
 	s.Holder = ""
 	if s.Active {
 		s.Holder = shown(w.lease.Writer)

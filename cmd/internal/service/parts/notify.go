@@ -53,12 +53,12 @@ func (n *notice) set(doing string) {
 // begin has systemd hear of the process until ctx ends or stop is called. It needs mu.
 func (n *notice) begin(ctx context.Context) {
 	if n.stop == nil {
-		n.stop = systemd.Notify(ctx, n.standing, n.log)
+		n.stop = systemd.Notify(ctx, n.condition, n.log)
 	}
 }
 
-// standing is the condition of /readyz, once there is one.
-func (n *notice) standing() error {
+// condition is that of /readyz, once there is one.
+func (n *notice) condition() error {
 	n.mu.Lock()
 	ready, doing := n.ready, n.doing
 	n.mu.Unlock()

@@ -88,7 +88,7 @@ type HTTP struct {
 	TLS      settings.HTTPTLS // at Addr
 	Metrics  string           // host:port of /metrics, /healthz and /readyz; empty: Addr
 	Ready    func() error     // why /readyz does not answer 200
-	Standing func() string    // what /readyz adds where it does; may be nil
+	Summary  func() string    // what /readyz adds where it does; may be nil
 	Handlers map[string]http.Handler
 }
 
@@ -106,7 +106,7 @@ func (s *Set) Listen(h HTTP) (*httpd.Server, error) {
 	}
 	server, err := httpd.New(httpd.Config{
 		Addr: h.Addr, TLS: tls, Metrics: h.Metrics, Registry: s.Registry,
-		Ready: h.Ready, Standing: h.Standing, Handlers: h.Handlers, Log: s.Log,
+		Ready: h.Ready, Standing: h.Summary, Handlers: h.Handlers, Log: s.Log,
 	})
 	if err != nil {
 		return nil, httpd.Choose(err, "--http", "--metrics")

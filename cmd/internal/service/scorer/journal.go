@@ -32,7 +32,7 @@ type decisions struct {
 func newDecisions(to Journal, logged bool, m *metrics, log *slog.Logger) *decisions {
 	j := &decisions{}
 	add := func(name string, write journal.Write, failing prometheus.Gauge) {
-		counters := journal.Counters{Kept: m.kept.WithLabelValues(name), Lost: m.lost.WithLabelValues(name), Failing: failing}
+		counters := journal.Counters{Written: m.written.WithLabelValues(name), Lost: m.lost.WithLabelValues(name), Failing: failing}
 		j.keepers = append(j.keepers, journal.NewKeeper(write, counters, log))
 	}
 	if logged {
@@ -53,7 +53,8 @@ func newDecisions(to Journal, logged bool, m *metrics, log *slog.Logger) *decisi
 }
 
 // add passes on the decisions on one request's messages, whose scoring began at began.
-func (j *decisions) add(ctx context.Context, requests []*stream.Event, verdicts []stream.Verdict, why []grounds, began time.Time) {
+func (j *decisions) add(ctx context.Context, requests []*stream.Event, verdicts []stream.Verdict, notes []journalNote,
+	began time.Time) {
 	if j == nil {
 		return
 	}
@@ -65,8 +66,8 @@ func (j *decisions) add(ctx context.Context, requests []*stream.Event, verdicts 
 	for i := range verdicts {
 		v := &verdicts[i]
 		e := stream.JournalEntry{
-			Time: now.UTC().Truncate(time.Microsecond), ID: v.Identity, MessageID: why[i].messageID,
-			Verdict: v.Decision, P: v.P, Low: v.Interval[0], High: v.Interval[1], Reasons: why[i].reasons,
+			Time: now.UTC().Truncate(time.Microsecond), ID: v.Identity, MessageID: notes[i].messageID,
+			Verdict: v.Decision, P: v.P, Low: v.Interval[0], High: v.Interval[1], Reasons: notes[i].reasons,
 			Model: v.Model.Name + "/" + v.Model.SHA256[:12], Door: cmp.Or(questions.Door(ctx), directly),
 			Tenant: stream.Unaddressed(cmp.Or(requests[i].Tenant, stream.DefaultName)), MS: took, Request: stream.Unaddressed(v.ID),
 		}

@@ -105,7 +105,7 @@ func benchmarkBeside(b *testing.B, mail bool) {
 		}
 		withs, withouts, ratios = append(withs, one), append(withouts, other), append(ratios, one/other)
 	}
-	if testutil.ToFloat64(journalled.metrics.kept.WithLabelValues("jetstream")) == 0 {
+	if testutil.ToFloat64(journalled.metrics.written.WithLabelValues("jetstream")) == 0 {
 		b.Fatal("the journal holds nothing")
 	}
 	if kept, lost := testutil.ToFloat64(journalled.metrics.mailKept), testutil.ToFloat64(journalled.metrics.mailLost.WithLabelValues(mailQueue)); mail && (kept == 0 || lost > kept/100) {

@@ -28,10 +28,10 @@ const askTimeout = 5 * time.Second
 // it if it has changed, and publishes it by one pointer. If anything fails, the served model
 // stays.
 //
-// The standing changes with what the store says at a poll:
+// The state changes with what the store says at a poll:
 //
 //	                       what the store says
-//	standing  │ the pointer  named again  behind the model, all else:
+//	state     │ the pointer  named again  behind the model, all else:
 //	          │ is lost                   and not pinned    load what is named
 //	──────────┼────────────────────────────────────────────────────────────────
 //	following │ missing¹     following    relearning        following
@@ -40,7 +40,7 @@ const askTimeout = 5 * time.Second
 //
 // Named again: the pointer names the checkpoint that was tried last. Behind the model: at a
 // smaller offset than the one that is served. The store has lost its data, or the log has lost
-// records and the learner has stepped back. ¹ If there is a model; else the standing stays as
+// records and the learner has stepped back. ¹ If there is a model; else the state stays as
 // it is. A store that cannot be asked changes nothing.
 type loader struct {
 	store   Store
@@ -54,11 +54,11 @@ type loader struct {
 	pin     atomic.Pointer[pin]      // what the store last said of it; nil: nothing is pinned
 
 	// Of the polling goroutine alone.
-	standing standing      // following without a model
-	tried    state.Heading // what was loaded last, or could not be served; zero: load at the next poll in any case
-	bad      error         // why tried, or what replaced it, is not served; nil if the model was made of it
-	newest   int64         // the largest version that was tried in the present history of the store
-	down     bool          // the last question to the store failed, which was logged
+	state  loadState     // following without a model
+	tried  state.Heading // what was loaded last, or could not be served; zero: load at the next poll in any case
+	bad    error         // why tried, or what replaced it, is not served; nil if the model was made of it
+	newest int64         // the largest version that was tried in the present history of the store
+	down   bool          // the last question to the store failed, which was logged
 }
 
 // A pin says what the store holds of an operator's pin.
@@ -67,13 +67,13 @@ type pin struct {
 	lost    bool  // the store has lost that version, and serves the head
 }
 
-// A standing says how the served model relates to the store.
-type standing uint8
+// A loadState says how the served model relates to the store.
+type loadState uint8
 
 const (
-	following  standing = iota // it is the checkpoint that the store names, or the best that could be loaded
-	missing                    // the store has lost the model: it is served on
-	relearning                 // the store lost its data, and its new model is behind: the one from before is served on
+	following  loadState = iota // it is the checkpoint that the store names, or the best that could be loaded
+	missing                     // the store has lost the model: it is served on
+	relearning                  // the store lost its data, and its new model is behind: the one from before is served on
 )
 
 func newLoader(store Store, name string, m *metrics, log *slog.Logger) *loader {
@@ -100,7 +100,7 @@ func (l *loader) poll(ctx context.Context) {
 }
 
 // whole reports whether what the store holds is served.
-func (l *loader) whole() bool { return l.bad == nil && l.standing == following }
+func (l *loader) whole() bool { return l.bad == nil && l.state == following }
 
 // unreachable notes that the store could not be asked.
 func (l *loader) unreachable(ctx context.Context, err error) {
@@ -130,7 +130,7 @@ func (l *loader) follow(ctx context.Context) error {
 		l.notePin(&named)
 	}
 	if err == nil && named == l.tried {
-		l.standing = following
+		l.state = following
 		return nil
 	}
 	var replaced bool
@@ -153,7 +153,7 @@ func (l *loader) follow(ctx context.Context) error {
 		l.newest = 0
 	}
 	before := l.bad
-	l.standing, l.tried, l.newest = following, named, max(l.newest, named.Version)
+	l.state, l.tried, l.newest = following, named, max(l.newest, named.Version)
 	l.bad = l.take(named, version, checkpoint, err)
 	if err != nil && !errors.Is(err, state.ErrCorrupt) {
 		// Only the next checkpoint repairs a corrupt one. Another fault may be repaired
@@ -203,7 +203,7 @@ func (l *loader) take(named state.Heading, version int64, c *state.Checkpoint, e
 // number never names two versions. The head is asked for only if the pointer went back. A
 // missing or invalid head decides nothing.
 func (l *loader) replaced(ctx context.Context, named state.Heading) (bool, error) {
-	if l.standing != following {
+	if l.state != following {
 		return true, nil
 	}
 	if !l.behind(named) && named.Version >= l.newest {
@@ -222,10 +222,10 @@ func (l *loader) replaced(ctx context.Context, named state.Heading) (bool, error
 // relearn goes on serving a model while the store's new one is behind it: a model of few events
 // is worse.
 func (l *loader) relearn(named state.Heading) {
-	if l.standing == relearning {
+	if l.state == relearning {
 		return
 	}
-	l.standing = relearning
+	l.state = relearning
 	l.log.Warn("what the state holds now is not as far in the log as what is served, because the state or the log has lost something: "+
 		"the model from before is served until the new one has come as far; restart the scorer to serve the new one at once",
 		"model", l.name, "served_next_offset", l.current.Load().next, "next_offset", named.Next)
@@ -263,9 +263,9 @@ func (l *loader) pinned() (pinned, lost bool) {
 
 // noteMissing notes that the store has lost the served model.
 func (l *loader) noteMissing() {
-	if l.current.Load() == nil || l.standing != following {
+	if l.current.Load() == nil || l.state != following {
 		return
 	}
-	l.standing = missing
+	l.state = missing
 	l.log.Warn("the state does not hold the model any more: the last one is served on", "model", l.name)
 }

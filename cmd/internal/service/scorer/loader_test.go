@@ -27,7 +27,7 @@ func predicted(t *testing.T, l *loader) stream.Verdict {
 		t.Fatal("there is no model")
 	}
 	request := &stream.Event{Body: stream.Body{Kind: stream.Text, Text: question}}
-	verdicts, _, err := current.score(context.Background(), []*stream.Event{request}, asked{words: true}, thresholds{0.9, 0.5}, current.info.Saved)
+	verdicts, _, err := current.score(context.Background(), []*stream.Event{request}, scoreConfig{explain: true}, thresholds{0.9, 0.5}, current.info.Saved)
 	if err != nil {
 		t.Fatal(err)
 	}

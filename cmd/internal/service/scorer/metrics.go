@@ -14,17 +14,17 @@ import (
 
 // metrics are what a scorer shows to Prometheus.
 type metrics struct {
-	requests     *prometheus.CounterVec
-	byDoor       *prometheus.CounterVec
-	doors        doors
-	messages     *prometheus.CounterVec
-	verdicts     *prometheus.CounterVec
-	seconds      *prometheus.HistogramVec
-	waited       prometheus.Histogram
-	swaps        prometheus.Counter
-	loadFailures prometheus.Counter
-	kept, lost   *prometheus.CounterVec // decisions, by where they go
-	failing      prometheus.Gauge
+	requests      *prometheus.CounterVec
+	byDoor        *prometheus.CounterVec
+	doors         doors
+	messages      *prometheus.CounterVec
+	verdicts      *prometheus.CounterVec
+	seconds       *prometheus.HistogramVec
+	waited        prometheus.Histogram
+	swaps         prometheus.Counter
+	loadFailures  prometheus.Counter
+	written, lost *prometheus.CounterVec // decisions, by where they go
+	failing       prometheus.Gauge
 
 	mailKept    prometheus.Counter
 	mailLost    *prometheus.CounterVec // reason
@@ -48,7 +48,7 @@ func newMetrics() *metrics {
 		swaps:        prometheus.NewCounter(opts("swaps_total", "Models that were put in place of another, the first included.")),
 		loadFailures: prometheus.NewCounter(opts("load_failures_total", "Times that the state became one that could not be read or served.")),
 	}
-	m.kept = prometheus.NewCounterVec(opts("journal_lines_total", "Decisions written, by where to: jetstream, or log."), []string{"to"})
+	m.written = prometheus.NewCounterVec(opts("journal_lines_total", "Decisions written, by where to: jetstream, or log."), []string{"to"})
 	m.lost = prometheus.NewCounterVec(opts("journal_lost_total", "Decisions that were not written, because too many waited or the scorer stopped."), []string{"to"})
 	m.failing = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "hamlet", Subsystem: "scorer", Name: "journal_failing",
 		Help: "1 while JetStream does not take decisions."})
@@ -88,7 +88,7 @@ func (m *metrics) register(r prometheus.Registerer, s *Scorer) error {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.requests, m.byDoor, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures, m.kept, m.lost, m.failing, m.mailKept, m.mailLost, m.mailFailing,
+		m.requests, m.byDoor, m.messages, m.verdicts, m.seconds, m.waited, m.swaps, m.loadFailures, m.written, m.lost, m.failing, m.mailKept, m.mailLost, m.mailFailing,
 		gauge("in_flight", "Requests taken and not yet answered.", func() float64 { return float64(s.cfg.Questions.InFlight()) }),
 		gauge("model_age_seconds", "Time since the served checkpoint was saved; NaN before the first.",
 			ofModel(func(m *snapshot) float64 { return m.age(time.Now()).Seconds() })),

@@ -184,7 +184,8 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 		return nil, s.noModel()
 	}
 	now := time.Now()
-	verdicts, grounds, err := current.score(ctx, requests, asked{words: explain, most: questions.Words(ctx), grounds: s.journal != nil}, s.at, now)
+	cfg := scoreConfig{explain: explain, maxWords: questions.Words(ctx), journal: s.journal != nil}
+	verdicts, notes, err := current.score(ctx, requests, cfg, s.at, now)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 	if explain && questions.Door(ctx) == Console {
 		return verdicts, nil
 	}
-	s.journal.add(ctx, requests, verdicts, grounds, now)
+	s.journal.add(ctx, requests, verdicts, notes, now)
 	s.mail.offer(ctx, requests, verdicts)
 	return verdicts, nil
 }

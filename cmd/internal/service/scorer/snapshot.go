@@ -75,28 +75,29 @@ func countSources(m *model.Model) (n stream.Sources) {
 // ahead of ours.
 func (s *snapshot) age(now time.Time) time.Duration { return max(0, now.Sub(s.info.Saved)) }
 
-// asked says what is wanted beside a prediction.
-type asked struct {
-	words   bool // reasons and words, in the verdict
-	most    int  // words; 0: stream.MaxWords
-	grounds bool // for the journal
+// A scoreConfig says what is computed beside a prediction.
+type scoreConfig struct {
+	explain  bool // reasons and words, in the verdict
+	maxWords int  // 0: stream.MaxWords
+	journal  bool // a note for the journal
 }
 
-// grounds are what the journal says of a message beside its verdict.
-type grounds struct {
+// A journalNote is what the journal says of a message beside its verdict.
+type journalNote struct {
 	reasons   []string // names of the largest, at most stream.JournalReasons
 	messageID string   // stream.MessageIDHash
 }
 
-// score answers the requests in order, with the grounds of each if they are asked for. It
-// is an error if the model refuses a body or ctx ends.
-func (s *snapshot) score(ctx context.Context, requests []*stream.Event, want asked, at thresholds, now time.Time) ([]stream.Verdict, []grounds, error) {
+// score answers the requests in order, with a note on each if cfg says so. It is an error if the
+// model refuses a body or ctx ends.
+func (s *snapshot) score(ctx context.Context, requests []*stream.Event, cfg scoreConfig, at thresholds,
+	now time.Time) ([]stream.Verdict, []journalNote, error) {
 	ref := s.ref
 	ref.AgeMS = s.age(now).Milliseconds()
 	verdicts := make([]stream.Verdict, len(requests))
-	var why []grounds
-	if want.grounds {
-		why = make([]grounds, len(requests))
+	var notes []journalNote
+	if cfg.journal {
+		notes = make([]journalNote, len(requests))
 	}
 	for i, request := range requests {
 		if err := ctx.Err(); err != nil {
@@ -106,9 +107,9 @@ func (s *snapshot) score(ctx context.Context, requests []*stream.Event, want ask
 		if err != nil {
 			return nil, nil, err
 		}
-		prediction, all, words, err := s.predict(&body, want)
+		prediction, all, words, err := s.predict(&body, cfg)
 		if err != nil {
-			return nil, nil, place(err, i, len(requests))
+			return nil, nil, refusal(err, i, len(requests))
 		}
 		lo, hi := prediction.Interval(model.Z90)
 		p := prediction.P()
@@ -117,26 +118,26 @@ func (s *snapshot) score(ctx context.Context, requests []*stream.Event, want ask
 			ID: request.ID, P: p, LogOdds: prediction.LogOdds, Interval: [2]float64{lo, hi},
 			Decision: decision, Margin: stream.Margin(prediction.LogOdds, lo, at.spam, decision), Words: words, Model: ref,
 		}
-		if want.words {
+		if cfg.explain {
 			verdicts[i].Reasons = wire.Reasons(all)
 		}
 		if how.Mail != nil {
 			verdicts[i].Identity = mail.Identity(request.Tenant, how.Mail)
 		}
-		if want.grounds {
+		if cfg.journal {
 			for _, c := range all[:min(len(all), stream.JournalReasons)] {
-				why[i].reasons = append(why[i].reasons, c.Name)
+				notes[i].reasons = append(notes[i].reasons, c.Name)
 			}
 			if how.Mail != nil {
-				why[i].messageID = stream.MessageIDHash(string(how.Mail.MessageID))
+				notes[i].messageID = stream.MessageIDHash(string(how.Mail.MessageID))
 			}
 		}
 	}
-	return verdicts, why, nil
+	return verdicts, notes, nil
 }
 
-// place gives a refusal its code and, in a batch, the index of its request.
-func place(err error, i, n int) error {
+// refusal gives a refused body its code and, in a batch, the index of its request.
+func refusal(err error, i, n int) error {
 	var refused *model.RefusedError
 	if !errors.As(err, &refused) {
 		return err
@@ -151,14 +152,15 @@ func place(err error, i, n int) error {
 // predict returns the model's prediction for a body, with the contributions of all inputs and
 // with words if they are asked for. To ask for contributions costs some microseconds, and for
 // words about as much as the prediction.
-func (s *snapshot) predict(body *model.Body, want asked) (model.Prediction, []model.Contribution, []stream.Word, error) {
+func (s *snapshot) predict(body *model.Body, cfg scoreConfig) (model.Prediction, []model.Contribution, []stream.Word,
+	error) {
 	p := s.predictors.Get().(*model.Predictor)
 	defer s.predictors.Put(p)
 	switch {
-	case want.words:
+	case cfg.explain:
 		a, err := p.Attribute(body)
-		return a.Prediction, a.Inputs, wire.Words(a.Words, cmp.Or(want.most, stream.MaxWords)), err
-	case want.grounds:
+		return a.Prediction, a.Inputs, wire.Words(a.Words, cmp.Or(cfg.maxWords, stream.MaxWords)), err
+	case cfg.journal:
 		prediction, all, err := p.Explain(body)
 		return prediction, all, nil, err
 	}

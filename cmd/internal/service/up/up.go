@@ -113,7 +113,7 @@ func start(ctx context.Context, cfg config) error {
 		})
 	}
 	if cfg.http != nil {
-		cfg.http.SetReady(r.ready, r.standing)
+		cfg.http.SetReady(r.ready, r.summary)
 		door(cfg.http.Run)
 	}
 	if cfg.doors != nil {
@@ -221,7 +221,7 @@ func (cfg *config) awaitScorer(ctx context.Context) {
 }
 
 // outlive reports whether the doors go on without the learner, which has ended with err. It says
-// so, and notes err for ready and standing. A learner that has never held a model ends all of
+// so, and notes err for ready and summary. A learner that has never held a model ends all of
 // it, unless the log is what ended it: who starts with a wrong flag is to see that at once.
 func (r *run) outlive(ctx context.Context, err error) bool {
 	ofLog := errors.Is(err, follow.ErrReplaced) || errors.Is(err, follow.ErrBehind) || errors.Is(err, follow.ErrGap) ||
@@ -248,21 +248,21 @@ func (r *run) failure() error {
 	return r.failed
 }
 
-// standing returns what /readyz adds where the doors are ready: how the learner stands.
-func (r *run) standing() string {
+// summary returns what /readyz adds where the doors are ready: how the learner stands.
+func (r *run) summary() string {
 	if err := r.failure(); err != nil {
 		return fmt.Sprintf("answers only; the learner has ended, and labels wait in the log: %v", err)
 	}
-	standing := r.learner.Summary()
+	text := r.learner.Summary()
 	if doing, _ := r.doing.Load().(string); doing != "" {
-		standing = "answers come from the old version; " + doing
+		text = "answers come from the old version; " + doing
 	}
 	if r.cfg.dir != nil {
 		if err := r.cfg.dir.Full(); err != nil {
-			return fmt.Sprintf("answers only; labels are refused: %v; %s", err, standing)
+			return fmt.Sprintf("answers only; labels are refused: %v; %s", err, text)
 		}
 	}
-	return standing
+	return text
 }
 
 // ready reports why events can't be learnt or messages not be answered. A missing

@@ -8,22 +8,22 @@ import (
 	"hamlet/algos/model"
 )
 
-// shownSources is how many sources have series of standing: those with most
+// shownSources is how many sources have series of trust: those with most
 // labels. A source that falls behind loses its series, so their number is bounded though names
 // are not.
 const shownSources = 20
 
-// standingMetrics show the standing of sources to Prometheus, as of the last save.
-type standingMetrics struct {
+// trustMetrics show how far sources are trusted to Prometheus, as of the last save.
+type trustMetrics struct {
 	weight, flipRate *prometheus.Desc
 
 	mu    sync.Mutex
 	shown []model.Source // at most shownSources; show and drop write it
 }
 
-func newStandingMetrics() *standingMetrics {
+func newTrustMetrics() *trustMetrics {
 	labels := []string{"partition", "body", "source"}
-	return &standingMetrics{
+	return &trustMetrics{
 		weight: prometheus.NewDesc("hamlet_learner_source_weight",
 			"How much the next label of a source counts, 0 to 1, by its agreement with others and by its role: the twenty sources with most labels.", labels, nil),
 		flipRate: prometheus.NewDesc("hamlet_learner_source_flip_rate",
@@ -32,7 +32,7 @@ func newStandingMetrics() *standingMetrics {
 }
 
 // show takes the sources of the model, those with most labels first.
-func (s *standingMetrics) show(all []model.Source) {
+func (s *trustMetrics) show(all []model.Source) {
 	shown := make([]model.Source, 0, shownSources)
 	for _, from := range all {
 		if from.Labels > 0 && len(shown) < shownSources {
@@ -44,14 +44,14 @@ func (s *standingMetrics) show(all []model.Source) {
 	s.mu.Unlock()
 }
 
-func (s *standingMetrics) drop() { s.show(nil) }
+func (s *trustMetrics) drop() { s.show(nil) }
 
 // Describe implements prometheus.Collector.
-func (s *standingMetrics) Describe(to chan<- *prometheus.Desc) { to <- s.weight; to <- s.flipRate }
+func (s *trustMetrics) Describe(to chan<- *prometheus.Desc) { to <- s.weight; to <- s.flipRate }
 
 // Collect implements prometheus.Collector. Of names that are equal in the 64 bytes that a
 // model keeps, the one with most labels is shown.
-func (s *standingMetrics) Collect(to chan<- prometheus.Metric) {
+func (s *trustMetrics) Collect(to chan<- prometheus.Metric) {
 	type series struct{ body, name string }
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,7 +52,7 @@ func (s *scripted) save(version, next int64) {
 }
 
 // Every cell of the table in loader's comment, and what becomes of errors. A loader is
-// brought into a standing by the steps before; one poll follows.
+// brought into a state by the steps before; one poll follows.
 func TestStandings(t *testing.T) {
 	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 10})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestStandings(t *testing.T) {
 	for _, c := range []struct {
 		from, name string
 		poll       step
-		want       standing
+		want       loadState
 		next       int64 // of what is served; 0 is nothing
 		whole      bool
 		newest     int64
@@ -130,9 +130,9 @@ func TestStandings(t *testing.T) {
 			if current := l.current.Load(); current != nil {
 				next = current.next
 			}
-			if l.standing != c.want || next != c.next || l.whole() != c.whole || l.newest != c.newest {
-				t.Errorf("standing %d, offset %d is served, whole %v, newest %d; want %d, %d, %v, %d",
-					l.standing, next, l.whole(), l.newest, c.want, c.next, c.whole, c.newest)
+			if l.state != c.want || next != c.next || l.whole() != c.whole || l.newest != c.newest {
+				t.Errorf("state %d, offset %d is served, whole %v, newest %d; want %d, %d, %v, %d",
+					l.state, next, l.whole(), l.newest, c.want, c.next, c.whole, c.newest)
 			}
 		})
 	}
