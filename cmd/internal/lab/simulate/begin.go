@@ -1,0 +1,77 @@
+package simulate
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"hamlet/stream"
+)
+
+// A Beginning is where all worlds begin: a log of some history, a store with its model, and
+// labels that clients will send. All seeds share it.
+type Beginning struct {
+	records []stream.Record
+	more    []stream.Event // labels to come; a tenth is wrong, which raises an alarm
+	store   string         // a directory
+	sums    map[[sha256.Size]byte]bool // of the models in it
+}
+
+// settled is how many labels a model of eight numbers needs until its alarm for labels stands.
+const settled = 1800
+
+// NewBeginning makes a beginning in an empty directory. It is called in a bubble of
+// testing/synctest.
+func NewBeginning(dir string) (*Beginning, error) {
+	b := &Beginning{store: filepath.Join(dir, "empty")}
+	r := rand.New(rand.NewPCG(11, 12))
+	for i := range settled + 600 {
+		spam := r.IntN(2) == 1
+		e := stream.Event{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Label: stream.Ham, Body: stream.Body{Kind: stream.Vector}}
+		for j, name := range config.Dense {
+			x := r.NormFloat64()
+			if j < 4 && spam {
+				x += 1.6
+			}
+			e.Body.Vector = append(e.Body.Vector, stream.Number{Name: name, Value: x})
+		}
+		if wrong := i >= settled && r.Float64() < .1; spam != wrong {
+			e.Label = stream.Spam
+		}
+		if i >= settled {
+			b.more = append(b.more, e)
+			continue
+		}
+		value, headers, err := e.EncodeRecord()
+		if err != nil {
+			return nil, err
+		}
+		b.records = append(b.records, stream.Record{Value: value, Headers: headers, Time: time.Now()})
+	}
+	w := &World{plan: Plan{}, begin: &Beginning{}}
+	return b, w.learn(b, dir)
+}
+
+// learn makes the store of a beginning.
+func (w *World) learn(b *Beginning, dir string) error {
+	vault, err := openVault(dir)
+	if err != nil {
+		return err
+	}
+	if err := vault.close(); err != nil {
+		return err
+	}
+	empty := &Beginning{store: vault.current(), sums: map[[sha256.Size]byte]bool{}}
+	blank, err := newWorld(Plan{}, empty, filepath.Join(dir, "blank"))
+	if err != nil {
+		return err
+	}
+	c, err := blank.calm(b.records, filepath.Join(dir, "begun"))
+	if err != nil {
+		return err
+	}
+	b.store, b.sums = c.vault.current(), c.sums
+	return blank.vault.close()
+}

@@ -1,0 +1,290 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hamlet/state"
+	"hamlet/stream"
+	"hamlet/stream/predictions"
+)
+
+// quiet is how long a healed world may take until everything is learnt, saved and published.
+const quiet = 3 * time.Minute
+
+// Run runs the plan, and returns what does not hold, and the story. It is called in a bubble of
+// testing/synctest. dir is an empty directory.
+func Run(plan Plan, begin *Beginning, dir string) (violations, story []string, err error) {
+	w, err := newWorld(plan, begin, filepath.Join(dir, "world"))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range learners {
+		w.supervise(name, w.runLearner)
+	}
+	for _, name := range scorers {
+		w.supervise(name, w.runScorer)
+	}
+	for _, name := range ingests {
+		w.supervise(name, w.runIngest)
+	}
+	var clients [2]chan struct{}
+	for i := range clients {
+		clients[i] = make(chan struct{})
+		w.all.Go(func() { defer close(clients[i]); w.labelling(i) })
+	}
+	asked := make(chan struct{})
+	w.all.Go(func() { defer close(asked); w.asking() })
+	err = w.incidents()
+	if err == nil {
+		for _, c := range [](<-chan struct{}){clients[0], clients[1], asked} {
+			select {
+			case <-c:
+			case <-time.After(quiet):
+				w.violate("a client hangs")
+			}
+		}
+		w.settle()
+	}
+	records, readErr := all(&w.events)
+	w.end()
+	w.all.Wait()
+	if err == nil {
+		err = readErr
+	}
+	if err == nil && len(w.violations) == 0 {
+		err = w.check(records, filepath.Join(dir, "calm"))
+	}
+	if closed := w.vault.close(); err == nil {
+		err = closed
+	}
+	return w.violations, w.story, err
+}
+
+// settle waits until one learner is active, and all is learnt, saved and published.
+func (w *World) settle() {
+	deadline := time.Now().Add(quiet)
+	for why := ""; ; _ = sleep(w.ctx, 250*time.Millisecond) {
+		if why = w.unsettled(); why == "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			w.violate("it does not come to rest: %s", why)
+			return
+		}
+		w.operate()
+	}
+	if !w.ask(5 * time.Second) {
+		w.violate("nobody answers questions")
+	}
+}
+
+// unsettled says what is still to come; "": nothing.
+func (w *World) unsettled() string {
+	bounds, _ := w.events.Bounds(context.Background())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	active := 0
+	for _, name := range learners {
+		l := w.processes[name].learner
+		if l == nil {
+			return name + " does not run"
+		}
+		s := l.Status()
+		switch {
+		case !s.Loaded:
+			return name + " has no model"
+		case s.Next != bounds.End:
+			return fmt.Sprintf("%s is at %d of %d", name, s.Next, bounds.End)
+		case !s.Active && s.Kept > 0:
+			return fmt.Sprintf("%s keeps %d", name, s.Kept)
+		case !s.Active:
+			continue
+		case s.SavedEnd != bounds.End:
+			return fmt.Sprintf("%s has saved up to %d of %d", name, s.SavedEnd, bounds.End)
+		case s.PendingAlerts > 0:
+			return fmt.Sprintf("%s has %d alerts to publish", name, s.PendingAlerts)
+		}
+		active++
+	}
+	if active != 1 {
+		return fmt.Sprintf("%d learners are active", active)
+	}
+	return ""
+}
+
+// operate does what a learner that ended asked its operator for: where no kept version follows from
+// the log, it begins again with an empty store.
+func (w *World) operate() {
+	w.mu.Lock()
+	asked := false
+	for _, name := range learners {
+		p := w.processes[name]
+		asked = asked || p.ended != nil && strings.Contains(p.ended.Error(), "no kept version of the model follows from this log")
+	}
+	if asked {
+		for _, name := range learners {
+			w.processes[name].ended = nil
+		}
+	}
+	w.mu.Unlock()
+	if !asked {
+		return
+	}
+	w.tell("operator", "empties the store")
+	for _, name := range learners {
+		w.endProcess(name, time.Second, true)
+	}
+	w.otherStore()
+	if err := w.vault.replace(""); err != nil {
+		w.violate("the operator cannot empty the store: %v", err)
+	}
+}
+
+// check compares what came of the world with what comes of the same log where nothing breaks.
+func (w *World) check(records []stream.Record, dir string) error {
+	there := map[string]bool{}
+	for _, r := range records {
+		if e, err := stream.DecodeRecord(r.Headers, r.Value); err == nil {
+			there[e.ID] = true
+		}
+	}
+	for id := range w.acknowledged {
+		if !there[id] && !w.lost[id] {
+			w.violate("the acknowledged label %s is not in the log", id)
+		}
+	}
+	calm, err := w.calm(records, dir)
+	if err != nil {
+		return err
+	}
+	store, err := w.vault.dir.Store(stream.DefaultName)
+	if err != nil {
+		return err
+	}
+	c, version, err := store.Load(context.Background(), state.Head)
+	if err != nil {
+		return err
+	}
+	if c.ModelSHA256 != calm.sum || c.Position.Next != int64(len(records)) {
+		w.violate("version %d, up to %d of %d, is not the replay of the log", version, c.Position.Next, len(records))
+	}
+	for id, p := range calm.alerts {
+		was, out := w.alerts[id]
+		if !out {
+			w.violate("the alert %s (%s %s) is not out", id, p.alert.State, p.alert.Kind)
+			continue
+		}
+		for _, s := range w.saves {
+			if w.oneLog() && s.events >= p.alert.Event && s.at.Before(was.at) {
+				w.violate("version %d of %s covers the alert %s, which was not out", s.number, s.by, id)
+				break
+			}
+		}
+	}
+	for name, logs := range map[string][2]*disk{"letter": {&calm.letters, &w.letters}, "receipt": {&calm.receipts, &w.receipts}, "prediction": {&calm.predictions, &w.predictions}} {
+		if err := w.compare(name, logs[0], logs[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneLog reports whether the log has lost nothing.
+func (w *World) oneLog() bool {
+	return !slices.ContainsFunc(w.plan.Incidents, func(i Incident) bool { return i.Kind == CutLog || i.Kind == Replace })
+}
+
+// compare looks for records that are in one log and not in the other.
+func (w *World) compare(name string, want, got *disk) error {
+	wants, err := all(want)
+	if err != nil {
+		return err
+	}
+	has, err := all(got)
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for i := range has {
+		for _, c := range contents(&has[i]) {
+			there[c] = true
+		}
+	}
+	for i := range wants {
+		for _, c := range contents(&wants[i]) {
+			if !there[c] {
+				w.violate("the %s %q is not out", name, c)
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// contents is what of a record does not depend on when it was written, and with what.
+func contents(r *stream.Record) (all []string) {
+	if block, err := predictions.Decode(r.Value); err == nil {
+		for _, p := range block.Predictions {
+			all = append(all, fmt.Sprintf("of offset %d, spam %v: log-odds %v", p.Offset, p.Spam, p.LogOdds))
+		}
+		return all
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s", r.Key, r.Value)
+	for _, h := range r.Headers {
+		if !strings.HasSuffix(h.Key, "-time") {
+			fmt.Fprintf(&b, " %s=%s", h.Key, h.Value)
+		}
+	}
+	return []string{b.String()}
+}
+
+// A calmed is what comes of a log where nothing breaks.
+type calmed struct {
+	*World
+	sum [32]byte
+}
+
+// calm lets one learner learn a log from the world's beginning.
+func (w *World) calm(records []stream.Record, dir string) (*calmed, error) {
+	c, err := newWorld(Plan{Seed: w.plan.Seed}, w.begin, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.append(&c.events, records[len(w.begin.records):]); err != nil {
+		return nil, err
+	}
+	c.healed.Store(true)
+	c.supervise("calm", c.runLearner)
+	for deadline := time.Now().Add(quiet); ; {
+		c.mu.Lock()
+		l := c.processes["calm"].learner
+		c.mu.Unlock()
+		if l != nil {
+			if s := l.Status(); s.Active && s.SavedEnd == int64(len(records)) && s.PendingAlerts == 0 {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("a learner alone does not learn the log")
+		}
+		_ = sleep(c.ctx, 100*time.Millisecond)
+	}
+	c.end()
+	c.all.Wait()
+	store, err := c.vault.dir.Store(stream.DefaultName)
+	if err != nil {
+		return nil, err
+	}
+	head, _, err := store.Load(context.Background(), state.Head)
+	if err != nil {
+		return nil, err
+	}
+	return &calmed{c, head.ModelSHA256}, c.vault.close()
+}

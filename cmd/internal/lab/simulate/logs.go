@@ -1,0 +1,110 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"hamlet/stream"
+	"hamlet/stream/logtest"
+)
+
+// A disk is a log and what is wrong with it. All nodes share it.
+type disk struct {
+	logtest.Memory
+	full atomic.Int64 // until then, in Unix nanoseconds, nothing is taken
+}
+
+// A remote is a log as a node sees it. It implements [stream.Log], [stream.Timed] and
+// [stream.Appender].
+type remote struct {
+	*node
+	disk *disk
+	name string // in the story: what is called
+}
+
+// away is what an adapter returns for a call that has got no answer.
+func away(err error) error {
+	if errors.Is(err, errAway) || errors.Is(err, errDead) {
+		return fmt.Errorf("%w: %w", stream.ErrAway, err)
+	}
+	return err
+}
+
+// Name implements [stream.Topic].
+func (l *remote) Name() string { return "topic " + l.name }
+
+// Close implements [stream.Topic].
+func (l *remote) Close() error { return nil }
+
+// Bounds implements [stream.Log].
+func (l *remote) Bounds(ctx context.Context) (b stream.Bounds, err error) {
+	err = l.call(ctx, portLog, l.name+".Bounds", func() (err error) {
+		b, err = l.disk.Bounds(ctx)
+		return err
+	})
+	return b, away(err)
+}
+
+// Since implements [stream.Timed].
+func (l *remote) Since(ctx context.Context, t time.Time) (offset int64, err error) {
+	err = l.call(ctx, portLog, l.name+".Since", func() (err error) {
+		offset, err = l.disk.Since(ctx, t)
+		return err
+	})
+	return offset, away(err)
+}
+
+// Read implements [stream.Log]. It waits at the node, not in the call.
+func (l *remote) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (records []stream.Record, end int64, err error) {
+	if wait > 0 {
+		// Until there is something to read, or what was there is gone.
+		if _, _, err := l.disk.Read(ctx, from, stream.Limit{Records: 1}, wait); err != nil && ctx.Err() != nil {
+			return nil, 0, away(errors.Join(errAway, err))
+		}
+	}
+	err = l.call(ctx, portLog, l.name+".Read", func() (err error) {
+		records, end, err = l.disk.Read(ctx, from, most, 0)
+		return err
+	})
+	if err != nil {
+		return nil, 0, away(err)
+	}
+	return slices.Clone(records), end, nil
+}
+
+// Append implements [stream.Appender]. As an adapter does, it tries again until ctx ends, so that
+// records may be in twice.
+func (l *remote) Append(ctx context.Context, records ...stream.Record) error {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := l.call(ctx, portLog, l.name+".Append", func() error {
+			if time.Now().UnixNano() < l.disk.full.Load() {
+				return fmt.Errorf("append to %s: %w", l.name, stream.ErrFull)
+			}
+			return l.world.append(l.disk, l.at(records))
+		})
+		if !errors.Is(err, errAway) {
+			return away(err)
+		}
+		if sleep(ctx, pause) != nil {
+			return away(err)
+		}
+	}
+}
+
+// at returns records with the times of the node's clock.
+func (l *remote) at(records []stream.Record) []stream.Record {
+	l.mu.Lock()
+	wrong := l.clock
+	l.mu.Unlock()
+	records = slices.Clone(records)
+	for i := range records {
+		if records[i].Time.IsZero() {
+			records[i].Time = time.Now().Add(wrong)
+		}
+	}
+	return records
+}

@@ -1,0 +1,195 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// The nodes of a world.
+var (
+	ingests  = []string{"ingest-1", "ingest-2"}
+	learners = []string{"learner-1", "learner-2", "learner-3"}
+	scorers  = []string{"scorer-1", "scorer-2"}
+)
+
+// The ports of a node.
+const (
+	portLog    = "log"
+	portStore  = "store"
+	portAlerts = "alerts"
+	portBus    = "bus"
+)
+
+// A Kind is what an incident does to the world.
+type Kind string
+
+// The kinds of incident. Node and Port say where, For how long.
+const (
+	Kill       Kind = "kill"        // the process ends without a word; it starts again after For
+	Stop       Kind = "stop"        // the process is asked to end, as by SIGTERM; it starts again after For
+	CutOff     Kind = "cut off"     // the node's calls of a port get no answer
+	Away       Kind = "away"        // every node's calls of a port fail
+	CutLog     Kind = "cut log"     // a power failure takes the last N records
+	Replace    Kind = "replace log" // another log takes the place of the log, without its last N records
+	SetBack    Kind = "set back"    // the store is as it was For ago
+	Empty      Kind = "empty"       // the store has lost everything
+	Flip       Kind = "flip"        // a bit of the newest checkpoint's bytes is another one
+	Full       Kind = "full"        // the log has no room
+	Clock      Kind = "clock"       // the node's wall clock is wrong by For, which may be years, until it is killed
+	Pin        Kind = "pin"         // an operator pins a version, for a time
+	Refused    Kind = "refused"     // alerts are refused as if for ever
+	BadRecords Kind = "bad records" // N records that are no events
+)
+
+// An Incident happens once, at a time after the start.
+type Incident struct {
+	At   time.Duration
+	Kind Kind
+	Node string
+	Port string
+	For  time.Duration
+	N    int
+}
+
+// String says what happens, on one line.
+func (i Incident) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%8.3fs %s", i.At.Seconds(), i.Kind)
+	if i.Node != "" {
+		fmt.Fprintf(&b, " %s", i.Node)
+	}
+	if i.Port != "" {
+		fmt.Fprintf(&b, " from %s", i.Port)
+	}
+	if i.N != 0 {
+		fmt.Fprintf(&b, " %d", i.N)
+	}
+	if i.For != 0 {
+		fmt.Fprintf(&b, " for %v", i.For)
+	}
+	return b.String()
+}
+
+// Rates say how often one call of a port goes wrong, from 0 to 1.
+type Rates struct {
+	Fail  float64 // it is not done
+	Lost  float64 // it is done, and the caller hears that it failed
+	Slow  float64 // it takes up to a second
+	Stall float64 // it takes 30 s
+}
+
+// A Plan is what a seed draws.
+type Plan struct {
+	Seed      uint64
+	Named     bool // the log knows its ID, as one in files does: what cuts its end ends all processes too
+	Rates     Rates
+	Incidents []Incident // by time
+}
+
+// String lists the plan, an incident a line.
+func (p *Plan) String() string {
+	var b strings.Builder
+	log := "a log without an ID"
+	if p.Named {
+		log = "a log with an ID"
+	}
+	fmt.Fprintf(&b, "seed %d: %s; of the calls %.3g fail, %.3g lose their answer, %.3g are slow, %.3g stall\n",
+		p.Seed, log, p.Rates.Fail, p.Rates.Lost, p.Rates.Slow, p.Rates.Stall)
+	for _, i := range p.Incidents {
+		fmt.Fprintf(&b, "  %s\n", i)
+	}
+	return b.String()
+}
+
+// lasting is how long incidents happen. Then the world heals.
+const lasting = 2 * time.Minute
+
+// random returns the numbers that belong to a seed and a key.
+func random(seed uint64, key string) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, xxhash.Sum64String(key)))
+}
+
+// Draw returns the plan of a seed. A seed has some kinds of fault and not the others: where
+// everything breaks at once, much is hidden.
+func Draw(seed uint64) Plan {
+	r := random(seed, "plan")
+	p := Plan{Seed: seed, Named: r.IntN(2) == 0}
+	some := func(most float64) float64 {
+		if r.IntN(2) == 0 {
+			return 0
+		}
+		return most * r.Float64() * r.Float64()
+	}
+	p.Rates = Rates{Fail: some(.1), Lost: some(.1), Slow: some(.2), Stall: some(.003)}
+	all := []Kind{Kill, Kill, Kill, Stop, CutOff, CutOff, Away, CutLog, Replace, SetBack, Empty, Flip, Full, Clock, Pin, Refused, BadRecords}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	kinds := all[:2+r.IntN(4)]
+	for range 1 + r.IntN(12) {
+		p.Incidents = append(p.Incidents, drawIncident(r, kinds[r.IntN(len(kinds))]))
+	}
+	slices.SortStableFunc(p.Incidents, func(a, b Incident) int { return int(a.At - b.At) })
+	return p
+}
+
+func drawIncident(r *rand.Rand, kind Kind) Incident {
+	among := func(list ...string) string { return list[r.IntN(len(list))] }
+	nodes := slices.Concat(learners, learners, scorers, ingests)
+	i := Incident{At: time.Duration(r.Int64N(int64(lasting))), Kind: kind}
+	short := time.Duration(r.ExpFloat64() * float64(4*time.Second))
+	switch kind {
+	case Kill, Stop:
+		i.Node, i.For = among(nodes...), short
+	case CutOff:
+		i.Node, i.Port, i.For = among(nodes...), among(portLog, portStore, portAlerts, portBus), 2*short
+	case Away:
+		i.Port, i.For = among(portLog, portStore, portAlerts, portBus), 2*short
+	case CutLog, Replace:
+		i.N = 1 + r.IntN(30)
+	case SetBack:
+		i.For = 2*time.Second + 2*short
+	case Full, Refused, Pin:
+		i.For = short
+	case Clock:
+		i.Node = among(nodes...)
+		i.For = time.Duration(r.NormFloat64() * float64([]time.Duration{time.Minute, time.Hour, 10_000 * time.Hour}[r.IntN(3)]))
+	case BadRecords:
+		i.N = 1 + r.IntN(4)
+	}
+	return i
+}
+
+// Minimise returns the smallest plan that it finds that still fails. fails runs a plan.
+func Minimise(p Plan, fails func(Plan) bool) Plan {
+	for smaller := true; smaller; {
+		smaller = false
+		for n := (len(p.Incidents) + 1) / 2; n > 0; n /= 2 {
+			for i := 0; i+n <= len(p.Incidents); {
+				less := p
+				less.Incidents = slices.Delete(slices.Clone(p.Incidents), i, i+n)
+				if fails(less) {
+					p, smaller = less, true
+				} else {
+					i += n
+				}
+			}
+		}
+		for _, rate := range []func(*Rates) *float64{
+			func(r *Rates) *float64 { return &r.Fail }, func(r *Rates) *float64 { return &r.Lost },
+			func(r *Rates) *float64 { return &r.Slow }, func(r *Rates) *float64 { return &r.Stall },
+		} {
+			less := p
+			if *rate(&less.Rates) == 0 {
+				continue
+			}
+			if *rate(&less.Rates) = 0; fails(less) {
+				p, smaller = less, true
+			}
+		}
+	}
+	return p
+}

@@ -1,0 +1,238 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"hamlet/state"
+	"hamlet/state/files"
+)
+
+// A vault keeps the checkpoints of all nodes: a directory of the real store, on a file system that
+// is as fast as memory where there is one. It can be set back, emptied and damaged.
+type vault struct {
+	path string
+
+	mu    sync.RWMutex // of dir; calls hold it for reading
+	dir   *files.Dir
+	older []aged // copies of the directory, the oldest first
+}
+
+type aged struct {
+	at   time.Time
+	path string
+}
+
+// openVault opens a directory, which may hold models already.
+func openVault(path string) (*vault, error) {
+	v := &vault{path: path}
+	return v, v.open()
+}
+
+func (v *vault) current() string { return filepath.Join(v.path, "now") }
+
+func (v *vault) open() (err error) {
+	v.dir, err = files.Open(v.current(), files.Config{Keep: 5})
+	return err
+}
+
+// close ends the store.
+func (v *vault) close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.dir.Close()
+}
+
+// keep copies the directory as it is, for setBack.
+func (v *vault) keep() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	to := filepath.Join(v.path, fmt.Sprint("older-", len(v.older)))
+	if err := os.CopyFS(to, os.DirFS(v.current())); err != nil {
+		return err
+	}
+	v.older = append(v.older, aged{time.Now(), to})
+	return nil
+}
+
+// replace puts another directory in the place of this one; "": an empty one.
+func (v *vault) replace(by string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := errors.Join(v.dir.Close(), os.RemoveAll(v.current())); err != nil {
+		return err
+	}
+	if by != "" {
+		if err := os.CopyFS(v.current(), os.DirFS(by)); err != nil {
+			return err
+		}
+	}
+	return v.open()
+}
+
+// setBack makes the store what it was at t, or at its beginning.
+func (v *vault) setBack(t time.Time) error {
+	by := ""
+	for _, a := range v.older {
+		if !a.at.After(t) {
+			by = a.path
+		}
+	}
+	return v.replace(by)
+}
+
+// A shelf is the store as a node sees it. It implements [state.Store].
+type shelf struct {
+	*node
+	vault *vault
+	model string
+}
+
+// ask calls a method of the store.
+func ask[R any](ctx context.Context, s *shelf, method string, do func(store state.Store) (R, error)) (value R, err error) {
+	err = s.call(ctx, portStore, method, func() error {
+		s.vault.mu.RLock()
+		defer s.vault.mu.RUnlock()
+		store, err := s.vault.dir.Store(s.model)
+		if err != nil {
+			return err
+		}
+		value, err = do(store)
+		return err
+	})
+	if errors.Is(err, errAway) || errors.Is(err, errDead) {
+		var none R
+		return none, state.Transient(err)
+	}
+	return value, err
+}
+
+func do(ctx context.Context, s *shelf, method string, with func(store state.Store) error) error {
+	_, err := ask(ctx, s, method, func(store state.Store) (struct{}, error) { return struct{}{}, with(store) })
+	return err
+}
+
+type numbered[T any] struct {
+	value  *T
+	number int64
+}
+
+func (s *shelf) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
+	s.mu.Lock()
+	c.Saved = c.Saved.Add(s.clock)
+	s.mu.Unlock()
+	return ask(ctx, s, "Save", func(store state.Store) (int64, error) {
+		number, err := store.Save(ctx, c)
+		if err == nil {
+			s.world.saved(s.name, number, c)
+		}
+		return number, err
+	})
+}
+
+func (s *shelf) Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error) {
+	r, err := ask(ctx, s, "Load", func(store state.Store) (r numbered[state.Checkpoint], err error) {
+		r.value, r.number, err = store.Load(ctx, which)
+		return r, err
+	})
+	return r.value, r.number, err
+}
+
+func (s *shelf) LoadVersion(ctx context.Context, version int64) (*state.Checkpoint, error) {
+	return ask(ctx, s, "LoadVersion", func(store state.Store) (*state.Checkpoint, error) { return store.LoadVersion(ctx, version) })
+}
+
+func (s *shelf) Manifest(ctx context.Context, which state.Pointer) (*state.Manifest, int64, error) {
+	r, err := ask(ctx, s, "Manifest", func(store state.Store) (r numbered[state.Manifest], err error) {
+		r.value, r.number, err = store.Manifest(ctx, which)
+		return r, err
+	})
+	return r.value, r.number, err
+}
+
+func (s *shelf) Heading(ctx context.Context, which state.Pointer) (state.Heading, error) {
+	return ask(ctx, s, "Heading", func(store state.Store) (state.Heading, error) { return store.Heading(ctx, which) })
+}
+
+func (s *shelf) Versions(ctx context.Context) ([]state.VersionInfo, error) {
+	return ask(ctx, s, "Versions", func(store state.Store) ([]state.VersionInfo, error) { return store.Versions(ctx) })
+}
+
+func (s *shelf) History(ctx context.Context) ([]state.Version, error) {
+	return ask(ctx, s, "History", func(store state.Store) ([]state.Version, error) { return store.History(ctx) })
+}
+
+func (s *shelf) Layout(context.Context) error { return nil }
+
+func (s *shelf) Lease(ctx context.Context) (state.Lease, error) {
+	return ask(ctx, s, "Lease", func(store state.Store) (state.Lease, error) { return store.Lease(ctx) })
+}
+
+func (s *shelf) Holder(ctx context.Context) (state.Lease, error) { return s.Lease(ctx) }
+
+func (s *shelf) Acquire(ctx context.Context, seen state.Lease, writer string) (state.Lease, error) {
+	return ask(ctx, s, "Acquire", func(store state.Store) (state.Lease, error) { return store.Acquire(ctx, seen, writer) })
+}
+
+func (s *shelf) Seize(ctx context.Context, writer string) (state.Lease, error) {
+	return ask(ctx, s, "Seize", func(store state.Store) (state.Lease, error) { return store.Seize(ctx, writer) })
+}
+
+func (s *shelf) Beat(ctx context.Context, mine state.Lease) (state.Lease, error) {
+	return ask(ctx, s, "Beat", func(store state.Store) (state.Lease, error) { return store.Beat(ctx, mine) })
+}
+
+func (s *shelf) Release(ctx context.Context, mine state.Lease) (state.Lease, error) {
+	return ask(ctx, s, "Release", func(store state.Store) (state.Lease, error) { return store.Release(ctx, mine) })
+}
+
+func (s *shelf) StepBack(ctx context.Context, mine state.Lease, to int64) error {
+	return do(ctx, s, "StepBack", func(store state.Store) error {
+		err := store.StepBack(ctx, mine, to)
+		if err == nil {
+			s.world.steppedBack(s.name, to)
+		}
+		return err
+	})
+}
+
+func (s *shelf) Pin(ctx context.Context, version int64) error {
+	return do(ctx, s, "Pin", func(store state.Store) error { return store.Pin(ctx, version) })
+}
+
+func (s *shelf) Unpin(ctx context.Context) error {
+	return do(ctx, s, "Unpin", func(store state.Store) error { return store.Unpin(ctx) })
+}
+
+func (s *shelf) Pinned(ctx context.Context) (int64, error) {
+	return ask(ctx, s, "Pinned", func(store state.Store) (int64, error) { return store.Pinned(ctx) })
+}
+
+func (s *shelf) MarkReplaced(ctx context.Context, version int64) error {
+	return do(ctx, s, "MarkReplaced", func(store state.Store) error { return store.MarkReplaced(ctx, version) })
+}
+
+func (s *shelf) Promote(ctx context.Context, p state.Promotion) error {
+	return do(ctx, s, "Promote", func(store state.Store) error { return store.Promote(ctx, p) })
+}
+
+func (s *shelf) Promotion(ctx context.Context) (state.Promotion, error) {
+	return ask(ctx, s, "Promotion", func(store state.Store) (state.Promotion, error) { return store.Promotion(ctx) })
+}
+
+func (s *shelf) Beside(model string) (state.Store, error) { return &shelf{s.node, s.vault, model}, nil }
+
+func (s *shelf) Models(ctx context.Context) ([]string, error) {
+	return ask(ctx, s, "Models", func(store state.Store) ([]string, error) { return store.Models(ctx) })
+}
+
+func (s *shelf) Ping(ctx context.Context) error {
+	return do(ctx, s, "Ping", func(store state.Store) error { return store.Ping(ctx) })
+}
+
+func (s *shelf) Close() error { return nil }
