@@ -14,8 +14,8 @@ import (
 // labels that clients will send. All seeds share it.
 type Beginning struct {
 	records []stream.Record
-	more    []stream.Event // labels to come; a tenth is wrong, which raises an alarm
-	store   string         // a directory
+	more    []stream.Event             // labels to come; a tenth is wrong, which raises an alarm
+	store   string                     // a directory
 	sums    map[[sha256.Size]byte]bool // of the models in it
 }
 
@@ -27,7 +27,7 @@ const settled = 1800
 func NewBeginning(dir string) (*Beginning, error) {
 	b := &Beginning{store: filepath.Join(dir, "empty")}
 	r := rand.New(rand.NewPCG(11, 12))
-	for i := range settled + 600 {
+	for i := range settled + 300 {
 		spam := r.IntN(2) == 1
 		e := stream.Event{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Label: stream.Ham, Body: stream.Body{Kind: stream.Vector}}
 		for j, name := range config.Dense {

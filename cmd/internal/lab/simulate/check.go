@@ -115,6 +115,24 @@ func (w *World) unsettled() string {
 	if active != 1 {
 		return fmt.Sprintf("%d learners are active", active)
 	}
+	return w.unsound(bounds.End)
+}
+
+// unsound says what is wrong with the newest checkpoint; "": nothing. An active learner looks at it
+// from time to time, and saves again what is damaged.
+func (w *World) unsound(end int64) string {
+	w.vault.mu.RLock()
+	defer w.vault.mu.RUnlock()
+	store, err := w.vault.dir.Store(stream.DefaultName)
+	if err == nil {
+		var c *state.Checkpoint
+		if c, _, err = store.Load(context.Background(), state.Head); err == nil && c.Position.Next != end {
+			err = fmt.Errorf("the newest that is whole is of offset %d", c.Position.Next)
+		}
+	}
+	if err != nil {
+		return fmt.Sprintf("what is saved: %v", err)
+	}
 	return ""
 }
 

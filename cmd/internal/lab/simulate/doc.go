@@ -6,7 +6,7 @@
 //	go test ./cmd/internal/lab/simulate -run Seeds -from 4711 -seeds 1 -v
 //
 // A seed draws a [Plan]: how often a call of a port is slow, fails, or is done without an answer,
-// and incidents such as the end of a process. [World.Run] runs it for two virtual minutes, heals
+// and incidents such as the end of a process. [World.Run] runs it for a virtual minute, heals
 // everything, waits until all is quiet, and returns what does not hold: see check.go. A plan that
 // fails is made smaller by [Minimise] while it fails.
 //

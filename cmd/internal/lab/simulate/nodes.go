@@ -20,7 +20,7 @@ import (
 
 // config is the models': small, and quick to raise an alarm.
 var config = model.Config{
-	TableBits: 8, DuplicateWindow: 5000, Dense: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+	TableBits: 8, DuplicateWindow: 1000, TextExperts: []string{"lean"}, VectorEnsembles: []string{}, Dense: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
 }
 
 // remote returns a log as a node sees it.
@@ -154,16 +154,16 @@ func (w *World) labelling(client int) {
 	r := random(w.plan.Seed, fmt.Sprint("client ", client))
 	var sent []stream.Event
 	for i := client; i < len(w.begin.more) && !w.healed.Load(); i += 2 {
-		_ = sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(400*time.Millisecond)))
+		_ = sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(350*time.Millisecond)))
 		e := w.begin.more[i]
-		switch k := r.IntN(20); {
+		switch k := r.IntN(40); {
 		case k == 0 && len(sent) > 10: // withdraw what was taught a while ago
 			of := sent[len(sent)-1-r.IntN(10)]
 			e.ID, e.Action, e.Of, e.Label, e.Body = "withdraw "+e.ID, stream.Unlearn, of.ID, stream.Unlabelled, of.Body
 		case k == 1 && len(sent) > 10: // correct it
 			of := sent[len(sent)-1-r.IntN(10)]
 			e.ID, e.Action, e.Of, e.Body = "relearn "+e.ID, stream.Relearn, of.ID, of.Body
-		case k < 7:
+		case k < 10:
 			e.Body = stream.Body{Kind: stream.Text, Text: fmt.Sprintf("word%d winner%d lunch", r.IntN(50), r.IntN(3))}
 			sent = append(sent, e)
 		default:

@@ -107,7 +107,7 @@ func (p *Plan) String() string {
 }
 
 // lasting is how long incidents happen. Then the world heals.
-const lasting = 2 * time.Minute
+const lasting = time.Minute
 
 // random returns the numbers that belong to a seed and a key.
 func random(seed uint64, key string) *rand.Rand {

@@ -2,17 +2,21 @@ package simulate
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 var (
-	seeds = flag.Int("seeds", 20, "how many seeds TestSeeds runs")
-	from  = flag.Uint64("from", 1, "the first of them")
+	seeds    = flag.Int("seeds", 20, "how many seeds TestSeeds runs")
+	minimise = flag.Bool("minimise", true, "look for the smallest plan that fails like one that fails")
+	from     = flag.Uint64("from", 1, "the first of them")
 )
 
 // temporary returns a directory, in memory where the system has such a place.
@@ -56,18 +60,44 @@ func run(t *testing.T, plan Plan, begin *Beginning, dir string) (violations, sto
 // TestSeeds runs worlds that break as their seeds say.
 func TestSeeds(t *testing.T) {
 	begin := beginning(t)
-	dir := temporary(t)
 	start := time.Now()
-	for seed := *from; seed < *from+uint64(*seeds); seed++ {
-		plan := Draw(seed)
-		violations, story := run(t, plan, begin, filepath.Join(dir, "run"))
-		if len(violations) == 0 {
-			continue
-		}
-		if len(story) > 400 {
-			story = story[len(story)-400:]
-		}
-		t.Errorf("%s\n%s\n%s", &plan, strings.Join(story, "\n"), strings.Join(violations, "\n"))
+	next := *from
+	var mu sync.Mutex
+	take := func() (seed uint64, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next <= *from+uint64(*seeds)
 	}
+	t.Run("all", func(t *testing.T) {
+		for worker := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint("worker ", worker), func(t *testing.T) {
+				t.Parallel()
+				dir := temporary(t)
+				for seed, more := take(); more; seed, more = take() {
+					try(t, Draw(seed), begin, filepath.Join(dir, "run"))
+				}
+			})
+		}
+	})
 	t.Logf("%d seeds, %.0f a minute", *seeds, float64(*seeds)/time.Since(start).Minutes())
+}
+
+// try runs a plan, and tells its story if it fails.
+func try(t *testing.T, plan Plan, begin *Beginning, dir string) {
+	t.Helper()
+	violations, story := run(t, plan, begin, dir)
+	if len(violations) == 0 {
+		return
+	}
+	if *minimise {
+		plan = Minimise(plan, func(p Plan) bool {
+			less, told := run(t, p, begin, dir)
+			if len(less) > 0 {
+				violations, story = less, told
+			}
+			return len(less) > 0
+		})
+	}
+	t.Errorf("%s\n%s\n%s", &plan, strings.Join(story, "\n"), strings.Join(violations, "\n"))
 }

@@ -347,7 +347,9 @@ func (w *World) newNode(name string) *node {
 	return &node{name: name, world: w, until: map[string]time.Time{}}
 }
 
-func (w *World) shelf(name string) *shelf { return &shelf{w.newNode(name), w.vault, stream.DefaultName} }
+func (w *World) shelf(name string) *shelf {
+	return &shelf{w.newNode(name), w.vault, stream.DefaultName}
+}
 
 // incidents lets the plan's incidents happen, and then heals the world.
 func (w *World) incidents() error {
