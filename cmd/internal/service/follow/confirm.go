@@ -28,17 +28,18 @@ const (
 // place. A read names a topic, and Kafka goes on at the same offset if the topic was deleted and
 // created again.
 //
-// A deletion is final. So if an absorbed record is in the log now, all records that were read
-// after it and before now are of that log. That is why records are compared after a read and
-// before the records are used, and why a record that was confirmed before is compared too: the
-// last record may be of the other log already.
+// A log that has no ID is compared record by record. What a log has lost, with its end or as a whole,
+// does not come back. So if the record that was absorbed last is in the log after the next batch was
+// read, the batch follows it, and all that was absorbed is of one log. Each batch is admitted so, and
+// the last one is confirmed before the handler saves.
 type absorbedLog struct {
 	confirming sync.Mutex // held where the fields below change, but not in a call of the handler
 
-	// All records handed over up to confirmed are of one log. last is the last record
-	// handed over, at or after confirmed. known: there are such records.
-	known           bool
-	confirmed, last stream.Record
+	// last is the last record handed over. known: there is one. It was in the log when the handler
+	// last asked, if its offset is confirmed.
+	known     bool
+	last      stream.Record
+	confirmed int64
 
 	// seen are the log's bounds: the highest beginning and end that it has told, and its ID.
 	seen      stream.Bounds
@@ -54,7 +55,7 @@ type absorbedLog struct {
 // taken notes that a batch is handed over.
 func (l *absorbedLog) taken(batch []stream.Record) {
 	if !l.known {
-		l.known, l.confirmed = true, batch[0]
+		l.known, l.confirmed = true, -1
 	}
 	l.last = batch[len(batch)-1]
 }
@@ -151,7 +152,7 @@ func (r *reading) confirm(ctx context.Context) error {
 		return fmt.Errorf("%w: its reader is asking the log", ErrUnconfirmed)
 	}
 	defer r.confirming.Unlock()
-	if r.last.Offset == r.confirmed.Offset {
+	if !r.known || r.last.Offset == r.confirmed {
 		return nil // nothing was handed over since
 	}
 	now, err := r.ask(ctx)
@@ -171,41 +172,45 @@ func (r *reading) confirm(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
 }
 
-// compareAbsorbed compares two absorbed records with the log: the one confirmed last and the one
-// handed over last. Those that retention or compaction took are left out. A record outside the log
-// for no such reason is an error: [stream.ErrGone] or [stream.ErrBeyond]. Of a log with an ID
-// there is nothing to compare.
+// compareAbsorbed compares the record that was handed over last with the log. One that retention or
+// compaction took is left out. A record outside the log for no such reason is an error:
+// [stream.ErrGone] or [stream.ErrBeyond]. Of a log with an ID there is nothing to compare.
 func (r *reading) compareAbsorbed(ctx context.Context) error {
-	if !r.known {
+	if !r.known || r.seen.ID != "" {
 		return nil
 	}
-	for _, absorbed := range []*stream.Record{&r.confirmed, &r.last} {
-		if r.seen.ID != "" || absorbed == &r.last && r.last.Offset == r.confirmed.Offset {
-			continue
+	found, ok, err := r.recordAt(ctx, r.last.Offset)
+	switch {
+	case outside(err):
+		now, boundsErr := r.bounds(ctx)
+		if boundsErr != nil {
+			return boundsErr
 		}
-		found, ok, err := r.recordAt(ctx, absorbed.Offset)
-		switch {
-		case outside(err):
-			now, boundsErr := r.bounds(ctx)
-			if boundsErr != nil {
-				return boundsErr
-			}
-			if now.First <= absorbed.Offset {
-				return err
-			}
-		case err != nil:
+		if now.First <= r.last.Offset {
 			return err
-		case ok && !sameRecord(&found, absorbed):
-			return r.replaced("the log has another record at offset %d", absorbed.Offset)
+		}
+	case err != nil:
+		return err
+	case ok:
+		if err := r.isLast(&found); err != nil {
+			return err
 		}
 	}
-	r.confirmed = r.last
+	r.confirmed = r.last.Offset
 	return nil
 }
 
 // outside reports whether an offset was outside the log.
 func outside(err error) bool {
 	return errors.Is(err, stream.ErrGone) || errors.Is(err, stream.ErrBeyond)
+}
+
+// isLast returns ErrReplaced unless a record of the log is the one that was handed over last.
+func (r *reading) isLast(found *stream.Record) error {
+	if sameRecord(found, &r.last) {
+		return nil
+	}
+	return r.replaced("the log has another record at offset %d", found.Offset)
 }
 
 func (r *reading) replacedByID() error { return r.replaced("the log has another ID") }

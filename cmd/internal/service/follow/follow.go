@@ -15,8 +15,9 @@
 //     retention deleted before they were read are lost data: [ErrGap].
 //   - An offset does not say which log it belongs to. So the record before the handler's
 //     position is read first, and the handler compares it with the one it absorbed. While the
-//     log is read, absorbed records are compared again after each error, every 5 s, and when
-//     the handler asks before it saves. A log that has an ID is asked for that instead.
+//     log is read, the record before each batch is compared again, and the last one after each
+//     error, every 5 s, and when the handler asks before it saves. A log that has an ID is asked
+//     for that instead.
 //   - A log may turn out to be another one, or to have lost its end, while it is read. Then the
 //     handler is dropped and a new one is opened from what is saved. If its position does not
 //     fit either, it may step back.

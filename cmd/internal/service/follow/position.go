@@ -91,7 +91,7 @@ func (r *reading) compareLast(ctx context.Context) (unfit, err error) {
 	if !r.handler.Follows(last) {
 		return r.replaced("the log has another record at offset %d", last.Offset), nil
 	}
-	r.known, r.confirmed, r.last = true, last, last
+	r.known, r.confirmed, r.last = true, last.Offset, last
 	return nil, nil
 }
 

@@ -25,7 +25,7 @@ const batchBytes = 4 << 20
 //	 └──> nothing to close
 //
 // Records that were read and not handed over when ctx ends are read again. One goroutine uses a
-// reading. Another one reads ahead, see fetch.
+// reading. Another one reads ahead, see fetcher.
 type reading struct {
 	*Follower
 	pause   backoff.BackOff // between openings and failed reads; reset by each handled batch
@@ -83,8 +83,11 @@ func (r *reading) read(ctx, working context.Context) (dropped bool, err error) {
 	defer stop()
 	results := make(chan fetched)
 	fetch := func(pause time.Duration) {
-		from := r.next
-		reader.Go(func() { r.fetch(fetching, from, pause, results) })
+		f := fetcher{Follower: r.Follower, from: r.next, last: -1, compares: r.seen.ID == ""}
+		if r.known {
+			f.last = r.last.Offset
+		}
+		reader.Go(func() { f.run(fetching, pause, results) })
 	}
 	fetch(0)
 	quiet := time.NewTimer(r.cfg.PollInterval)
@@ -162,6 +165,11 @@ func (r *reading) admit(ctx context.Context, got *fetched) error {
 	if err := r.check(ctx, got.records); err != nil || len(got.records) == 0 {
 		return err
 	}
+	if got.before != nil && r.known && got.before.Offset == r.last.Offset {
+		if err := r.isLast(got.before); err != nil {
+			return err
+		}
+	}
 	next := r.next
 	for i := range got.records {
 		offset := got.records[i].Offset
@@ -201,33 +209,39 @@ func (r *reading) failed(ctx context.Context, err error) (pause time.Duration, f
 // fetched is what one read returned.
 type fetched struct {
 	records []stream.Record
+	before  *stream.Record // the log's record where the last one of the batch before was; nil: not asked, or not there
 	end     int64
 	err     error
 }
 
-// fetch reads ahead: it gives what it has read to results, and then reads on. It ends with an error
-// of the log, after it was given, and when ctx ends. While the handler is busy it asks the log
-// whether it is there.
-func (r *reading) fetch(ctx context.Context, from int64, pause time.Duration, results chan<- fetched) {
+// A fetcher reads ahead.
+type fetcher struct {
+	*Follower
+	from     int64
+	last     int64 // offset of the record that was read last; -1: none was
+	compares bool  // the log has no ID, so each batch comes with the record before it
+}
+
+// run gives what it has read to results, and then reads on. It ends with an error of the log, after
+// it was given, and when ctx ends. While the handler is busy it asks the log whether it is there.
+func (f *fetcher) run(ctx context.Context, pause time.Duration, results chan<- fetched) {
 	if pause > 0 {
 		sleep(ctx, pause)
 	}
-	limit := stream.Limit{Records: r.cfg.MaxBatch, Bytes: batchBytes}
 	for ctx.Err() == nil {
-		var got fetched
-		got.records, got.end, got.err = r.cfg.Log.Read(ctx, from, limit, r.cfg.PollInterval)
+		got := f.read(ctx)
 		if got.err == nil {
-			r.answers()
+			f.answers()
 		}
 		for given := false; !given; {
-			busy := time.NewTimer(r.cfg.PollInterval)
+			busy := time.NewTimer(f.cfg.PollInterval)
 			select {
 			case results <- got:
 				given = true
 			case <-ctx.Done():
 				given = true
 			case <-busy.C:
-				_, _ = r.ask(ctx)
+				_, _ = f.ask(ctx)
 			}
 			busy.Stop()
 		}
@@ -235,7 +249,26 @@ func (r *reading) fetch(ctx context.Context, from int64, pause time.Duration, re
 			return
 		}
 		if n := len(got.records); n > 0 {
-			from = got.records[n-1].Offset + 1
+			f.last = got.records[n-1].Offset
+			f.from = f.last + 1
 		}
 	}
+}
+
+// read reads a batch, and then the record before it: see absorbedLog.
+func (f *fetcher) read(ctx context.Context) (got fetched) {
+	limit := stream.Limit{Records: f.cfg.MaxBatch, Bytes: batchBytes}
+	got.records, got.end, got.err = f.cfg.Log.Read(ctx, f.from, limit, f.cfg.PollInterval)
+	if got.err != nil || len(got.records) == 0 || !f.compares || f.last < 0 {
+		return got
+	}
+	before, _, err := f.cfg.Log.Read(ctx, f.last, stream.Limit{Records: 1, Bytes: 1}, 0)
+	switch {
+	case errors.Is(err, stream.ErrGone): // retention took it
+	case err != nil:
+		return fetched{err: err}
+	case len(before) > 0 && before[0].Offset == f.last:
+		got.before = &before[0]
+	}
+	return got
 }

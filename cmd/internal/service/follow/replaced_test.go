@@ -104,10 +104,8 @@ func TestReplacedBeforeTheStop(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stopped := make(chan error, 1)
 		k.handle = func(_ *handler, batch []stream.Record) error {
-			switch batch[0].Offset {
-			case 0:
+			if batch[0].Offset == 300 {
 				log.Replace("", numbered(1000, 900)...)
-			case 500:
 				stop()
 				time.Sleep(time.Second)
 			}
@@ -140,4 +138,38 @@ func (b backwards) Read(ctx context.Context, from int64, most stream.Limit, wait
 	records, end, err := b.Memory.Read(ctx, from, most, wait)
 	slices.Reverse(records)
 	return records, end, err
+}
+
+// A log loses its end between two reads and grows beyond the position again, as one in Kafka does where
+// a replica that is behind becomes the leader. No read fails, and no end moves back. What was read
+// of the lost end is not kept.
+func TestCutBetweenTwoReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, k := filled(t, 400), newKeeper()
+		cut := false
+		k.handle = func(_ *handler, batch []stream.Record) error {
+			switch {
+			case batch[0].Offset == 0: // opened again: nothing was saved
+				k.change(func() { k.taken = nil })
+			case batch[0].Offset == 300 && !cut:
+				cut = true
+				stays, _, err := log.Read(t.Context(), 0, stream.Limit{Records: 350}, 0)
+				if err != nil {
+					return err
+				}
+				log.Replace("", slices.Concat(stays, numbered(2000, 550))...)
+			}
+			return nil
+		}
+		if err := k.settle(t, follow.Config{Log: log, MaxBatch: 100}, 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		want, _, err := log.Read(t.Context(), 0, stream.Limit{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := k.now().taken; !slices.EqualFunc(got, want, func(a, b stream.Record) bool { return a.Offset == b.Offset && sameContent(&a, &b) }) {
+			t.Errorf("%d records were taken, the log has %d others", len(got), len(want))
+		}
+	})
 }
