@@ -90,6 +90,47 @@ func TestADamagedManifest(t *testing.T) {
 	}
 }
 
+// The newest checkpoint is damaged, and the log has lost an end that this checkpoint had learnt. What
+// came in its place is learnt and published, whatever the damaged one covers.
+func TestADamagedHeadOfACutLog(t *testing.T) {
+	r := newRig(t)
+	records, _ := texts(t, 70)
+	r.produce(records[:50]...)
+	p := r.run(r.config())
+	p.until(t, "saved", func(s Status) bool { return s.SavedEnd == 50 })
+	before := r.head()
+	r.produce(records[50:]...)
+	p.until(t, "saved", func(s Status) bool { return s.SavedEnd == 70 })
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	m, damaged, err := r.store.Manifest(t.Context(), state.Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Model == before.ModelSHA256 {
+		t.Fatal("the two checkpoints share their bytes")
+	}
+	for _, chunk := range m.Chunks {
+		r.set(fmt.Sprintf("chunk:%x", chunk), "damaged")
+	}
+	r.events.Cut(55)
+	for i := range 30 {
+		r.produce(letter(100 + i))
+	}
+	p = r.run(r.config())
+	p.until(t, "saved again", func(s Status) bool { return s.SavedEnd == 85 && s.Version > damaged })
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	written := r.letters()
+	for i := range 30 {
+		if name := fmt.Sprintf("dead letter no event %d", 100+i); written[name] == 0 {
+			t.Errorf("%s is not out", name)
+		}
+	}
+}
+
 // A blocked store blocks the next save until let is closed, and notes whether its bytes change.
 type blocked struct {
 	Store

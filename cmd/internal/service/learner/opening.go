@@ -42,7 +42,7 @@ func (e *ConfigError) Error() string {
 // open loads the model as it was saved, or begins a new one. What this learner refuses it
 // refuses here, so that the active learner goes on.
 func (l *Learner) open(ctx context.Context) (*worker, error) {
-	l.watch.drop() // of a worker that the follower has dropped
+	l.release() // of a worker that the follower has dropped
 	l.dropStatus()
 	log := l.cfg.Log.With("model", l.cfg.Name)
 	w := &worker{l: l, log: log, phase: standby, again: l.retakeAt, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
@@ -50,7 +50,7 @@ func (l *Learner) open(ctx context.Context) (*worker, error) {
 	if err := retry(ctx, log, "look for models of several partitions", func() error { return l.cfg.Store.Layout(ctx) }); err != nil {
 		return nil, err
 	}
-	for {
+	for again := false; ; {
 		from, err := l.load(ctx, log)
 		if err != nil {
 			return nil, err
@@ -60,15 +60,23 @@ func (l *Learner) open(ctx context.Context) (*worker, error) {
 		if err != nil {
 			return nil, err
 		}
-		if head := l.watch.sight().head; head != nil { // nil: the next save writes it
+		if head := l.watch.sight().head; head != nil && !from.isAt(head) { // nil: the next save writes it
 			looked := w.judged
 			w.judged = *head
-			if !from.isAt(head) && *head != looked {
-				if !from.isBefore(head) || !l.readable(ctx, head) {
-					continue // another one's, or corrupt: a second look tells
-				}
+			switch {
+			case *head != looked && (!again || !from.isBefore(head) || !l.readable(ctx, head)):
+				again = true
+				continue // saved since, another one's, or damaged: a second look tells
+			case *head != looked:
 				w.judged = state.Heading{} // saved since, and its own: it will be judged
+			case from.head != nil && from.version < head.Version:
+				// What it covers may be of an end that the log has lost. So it covers nothing of what this
+				// learner has to publish, and whoever is active next goes on from the checkpoint before it.
+				w.back = &stepBack{to: from.version}
+				log.Warn("the newest version of the model is damaged: going on from one before it", "damaged", head.Version, "version", from.version)
 			}
+		} else if head != nil {
+			w.judged = *head
 		}
 		w.begin(from)
 		return w, nil
