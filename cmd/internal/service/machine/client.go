@@ -20,6 +20,11 @@ import (
 type Client struct {
 	path string
 	http *http.Client
+
+	mu sync.Mutex
+	// givenUp are Appends that their callers wait for no more, by the log's name. Each channel closes
+	// with the answer.
+	givenUp map[string][]<-chan struct{}
 }
 
 // Dial connects to the program that has a directory open.
@@ -40,7 +45,7 @@ func NewClient(path string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{path: path, http: &http.Client{Transport: &http.Transport{
+	return &Client{path: path, givenUp: map[string][]<-chan struct{}{}, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (conn net.Conn, err error) {
 			err = short(path, func(dir string) (err error) {
 				var dialer net.Dialer
@@ -64,7 +69,7 @@ func (c *Client) Open(name string) (stream.Topic, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	return &remoteLog{c: c, name: name}, nil
+	return &remoteLog{c, name}, nil
 }
 
 // Ping implements [stream.Logs].
@@ -108,10 +113,6 @@ func (c *Client) Patience() time.Duration { return 10 * time.Second }
 type remoteLog struct {
 	c    *Client
 	name string
-
-	mu sync.Mutex
-	// givenUp are Appends that their callers wait for no more. Each channel closes with the answer.
-	givenUp []<-chan struct{}
 }
 
 // Name implements [stream.Topic].
@@ -137,36 +138,39 @@ func (l *remoteLog) Since(ctx context.Context, t time.Time) (int64, error) {
 }
 
 // Append implements [stream.Appender]. What the other program has been sent it may still be writing
-// when ctx ends. So a later Append waits for the answer first: its records come behind.
+// when ctx ends. So a later Append of this client waits for the answer first: its records come behind.
 func (l *remoteLog) Append(ctx context.Context, records ...stream.Record) error {
 	if err := l.settle(ctx); err != nil {
 		return l.c.away(err)
 	}
-	var err error
+	send, err := prepare[none](l.c, "append", appends{l.name, records})
+	if err != nil {
+		return err
+	}
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		_, err = call[none](context.WithoutCancel(ctx), l.c, "append", appends{l.name, records})
+		_, err = send(context.WithoutCancel(ctx))
 	}()
 	select {
 	case <-answered:
 		return err
 	case <-ctx.Done():
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.givenUp = append(l.givenUp, answered)
+		l.c.mu.Lock()
+		defer l.c.mu.Unlock()
+		l.c.givenUp[l.name] = append(l.c.givenUp[l.name], answered)
 		return l.c.away(context.Cause(ctx))
 	}
 }
 
-// settle waits for the answers to Appends that were given up.
+// settle waits for the answers to Appends to the log that were given up.
 func (l *remoteLog) settle(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	l.mu.Lock()
-	waiting := slices.Clone(l.givenUp)
-	l.mu.Unlock()
+	l.c.mu.Lock()
+	waiting := slices.Clone(l.c.givenUp[l.name])
+	l.c.mu.Unlock()
 	for _, answered := range waiting {
 		select {
 		case <-answered:
@@ -174,9 +178,9 @@ func (l *remoteLog) settle(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.givenUp = slices.DeleteFunc(l.givenUp, func(c <-chan struct{}) bool { return slices.Contains(waiting, c) })
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	l.c.givenUp[l.name] = slices.DeleteFunc(l.c.givenUp[l.name], func(c <-chan struct{}) bool { return slices.Contains(waiting, c) })
 	return nil
 }
 

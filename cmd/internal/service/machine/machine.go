@@ -269,6 +269,9 @@ func (d *Dir) folder(log string) string { return filepath.Join(d.path, "logs", l
 
 // log returns a log that is there. It opens each once.
 func (d *Dir) log(name string) (*filelog.Log, error) {
+	if err := checkName(name); err != nil {
+		return nil, err // over the socket it is whatever the other program says
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if l := d.logs[name]; l != nil {

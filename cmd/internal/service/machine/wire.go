@@ -103,35 +103,47 @@ func (c *Client) away(err error) error {
 
 // call asks the server.
 func call[R, A any](ctx context.Context, c *Client, name string, arg A) (value R, err error) {
-	failed := func(err error) error {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return c.away(err)
+	send, err := prepare[R](c, name, arg)
+	if err != nil {
+		return value, err
 	}
+	return send(ctx)
+}
+
+// prepare returns a call whose argument is encoded: the caller may change it.
+func prepare[R, A any](c *Client, name string, arg A) (send func(context.Context) (R, error), err error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(arg); err != nil {
-		return value, err
+		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://machine/"+name, &b)
-	if err != nil {
-		return value, err
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return value, failed(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(res.Body, 1000))
-		return value, fmt.Errorf("the hamlet up that has %s is another version, which does not know %s: %s: %s", c.path, name, res.Status, text)
-	}
-	var r reply[R]
-	if err := gob.NewDecoder(res.Body).Decode(&r); err != nil {
-		return value, failed(err)
-	}
-	if r.Err != nil {
-		return r.Value, r.Err
-	}
-	return r.Value, nil
+	return func(ctx context.Context) (value R, err error) {
+		failed := func(err error) error {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return c.away(err)
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://machine/"+name, &b)
+		if err != nil {
+			return value, err
+		}
+		res, err := c.http.Do(req)
+		if err != nil {
+			return value, failed(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			text, _ := io.ReadAll(io.LimitReader(res.Body, 1000))
+			return value, fmt.Errorf("the hamlet up that has %s is another version, which does not know %s: %s: %s",
+				c.path, name, res.Status, text)
+		}
+		var r reply[R]
+		if err := gob.NewDecoder(res.Body).Decode(&r); err != nil {
+			return value, failed(err)
+		}
+		if r.Err != nil {
+			return r.Value, r.Err
+		}
+		return r.Value, nil
+	}, nil
 }
