@@ -3,9 +3,10 @@ package bblr
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
+
+	"hamlet/algos/internal/sla"
 )
 
 // The constants of Rebuild. A fit costs a twentieth of one with the paper's
@@ -16,18 +17,6 @@ const (
 	rebuildGain      = 1    // nats that a probe must gain
 	rebuildTolerance = 1e-3 // of the mean gradient's length
 )
-
-// Constants of SLA that Rebuild shares with the defaults of a Schedule.
-const (
-	firstRadius  = 8
-	firstSpacing = 0.2
-	rateShrink   = 0.1
-	rateMax      = 0.1
-	rateMin      = 1e-5
-)
-
-// MaxColumns bounds the length of a row, in a fit and in a classifier's bytes.
-const MaxColumns = 1 << 20
 
 // ErrOneClass says that all rows of positive weight have one label; the mixture
 // needs the counts of both. Fit BBLR1, or wait for the other label.
@@ -46,116 +35,53 @@ var ErrOneClass = errors.New("all rows have the same label: want both")
 //
 // A step costs O(N·D). Each of the 80·D probes costs at most a few sums over N.
 func Rebuild(ctx context.Context, x [][]float64, y, weight []float64) (*Linear, error) {
-	if err := checkRows(x, y, weight); err != nil {
+	if err := sla.CheckRows(x, y, weight); err != nil {
 		return nil, err
 	}
-	scaled, err := newScaling(x)
+	scaled, err := sla.NewScaling(x)
 	if err != nil {
 		return nil, err
 	}
-	p := newProblem(scaled.rows(x, 1), y, weight)
-	l, err := p.counts()
+	p := sla.NewProblem(scaled.Rows(x, 1), y, weight)
+	l, err := CountsOf(y, p.Weight)
 	if err != nil {
 		return nil, err
 	}
 	l.Gamma = rebuildGamma
-	s := newSLA(p, l.curve(), rebuildLambda, rebuildGain, rates{
-		max: rateMax / p.total, min: rateMin / p.total, shrink: rateShrink,
-		tolerance: rebuildTolerance * p.total, most: maxDescent,
+	s := sla.NewSearch(p, sla.NewCurve(l.A(), l.B(), l.C(), l.Gamma), rebuildLambda, rebuildGain, sla.Rates{
+		Max: sla.RateMax / p.Total, Min: sla.RateMin / p.Total, Shrink: sla.RateShrink,
+		Tolerance: rebuildTolerance * p.Total, Most: sla.MaxDescent,
 	})
-	w := make([]float64, p.d)
-	start := s.value(w)
-	if _, err := s.searchRange(ctx, w, level{rebuildGamma, firstRadius, firstSpacing}); err != nil {
+	w := make([]float64, p.D)
+	start := s.Value(w)
+	if _, err := s.SearchRange(ctx, w, sla.Level{Gamma: rebuildGamma, Radius: sla.FirstRadius, Spacing: sla.FirstSpacing}); err != nil {
 		return nil, err
 	}
-	if err := checkLosses(start, s.value(w)); err != nil {
+	if err := sla.CheckLosses(start, s.Value(w)); err != nil {
 		return nil, err
 	}
-	return newLinear(w, l, scaled)
+	weights, bias, err := scaled.Unfold(w)
+	if err != nil {
+		return nil, err
+	}
+	return NewLinear(weights, bias, l), nil
 }
 
-// counts returns the mixture of BBLR2: α and β are the weights of the two labels.
-func (p *problem) counts() (Likelihood, error) {
+// CountsOf returns the mixture of BBLR2: α and β are the weights of the two labels. The
+// error is ErrOneClass.
+func CountsOf(y, weight []float64) (Likelihood, error) {
 	var positive, negative float64
-	for i, y := range p.y {
-		if y > 0 {
-			positive += p.weight[i]
+	for i, v := range y {
+		if v > 0 {
+			positive += weight[i]
 		} else {
-			negative += p.weight[i]
+			negative += weight[i]
 		}
 	}
 	if positive == 0 || negative == 0 {
 		return Likelihood{}, ErrOneClass
 	}
 	return Counts(positive, negative, positive+negative), nil
-}
-
-// checkLosses returns an error if the sums of a fit have overflowed.
-func checkLosses(start, end float64) error {
-	if !(math.Abs(start)+math.Abs(end) <= math.MaxFloat64) {
-		return fmt.Errorf("the loss went from %v to %v: the numbers are too large to be summed", start, end)
-	}
-	return nil
-}
-
-func checkFinite(name string, v []float64) error {
-	for j, x := range v {
-		if !(math.Abs(x) <= math.MaxFloat64) {
-			return fmt.Errorf("%s has %v at %d: want finite numbers", name, x, j)
-		}
-	}
-	return nil
-}
-
-// checkRows returns an error for bad numbers in a sample, and panics for bad lengths.
-func checkRows(x [][]float64, y, weight []float64) error {
-	if len(y) != len(x) || weight != nil && len(weight) != len(x) {
-		panic(fmt.Sprintf("bblr: %d rows, %d labels, %d weights", len(x), len(y), len(weight)))
-	}
-	if len(x) == 0 || len(x[0]) == 0 {
-		return errors.New("no data: want at least one row of at least one number")
-	}
-	if len(x[0]) > MaxColumns {
-		return fmt.Errorf("%d columns: a fit takes up to %d", len(x[0]), MaxColumns)
-	}
-	var c rowCheck
-	for i, row := range x {
-		if len(row) != len(x[0]) {
-			panic(fmt.Sprintf("bblr: row %d has %d numbers and row 0 has %d", i, len(row), len(x[0])))
-		}
-		c.row(i, row, y, weight)
-	}
-	return c.done()
-}
-
-// A rowCheck collects what is wrong with the rows of a sample.
-type rowCheck struct {
-	errs  []error
-	total float64 // Σ weight
-}
-
-func (c *rowCheck) row(i int, numbers, y, weight []float64) {
-	if err := checkFinite(fmt.Sprintf("row %d", i), numbers); err != nil {
-		c.errs = append(c.errs, err)
-	}
-	if y[i] != 1 && y[i] != -1 {
-		c.errs = append(c.errs, fmt.Errorf("label %d is %v: want 1 or -1", i, y[i]))
-	}
-	if weight == nil {
-		c.total++
-		return
-	}
-	if !(weight[i] >= 0 && weight[i] <= math.MaxFloat64) {
-		c.errs = append(c.errs, fmt.Errorf("weight %d is %v: want at least 0 and finite", i, weight[i]))
-	}
-	c.total += weight[i]
-}
-
-func (c *rowCheck) done() error {
-	if !(c.total > 0 && c.total <= math.MaxFloat64) {
-		c.errs = append(c.errs, fmt.Errorf("the weights sum to %v: want more than 0 and finite", c.total))
-	}
-	return errors.Join(c.errs...)
 }
 
 // A Linear is a fitted linear classifier. It does not change, and may be used
@@ -166,23 +92,15 @@ type Linear struct {
 	likelihood Likelihood
 }
 
-// newLinear returns the classifier with weights w for rows that s has standardised,
-// or for raw rows if s is nil.
-func newLinear(w []float64, l Likelihood, s *scaling) (*Linear, error) {
-	m := &Linear{weights: w, likelihood: l}
-	if s != nil {
-		m.weights, m.bias = s.unfold(w)
-		if err := checkFinite("the weights of the rows as given", append(m.weights, m.bias)); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+// NewLinear returns the classifier with these weights, which it keeps.
+func NewLinear(weights []float64, bias float64, l Likelihood) *Linear {
+	return &Linear{weights: weights, bias: bias, likelihood: l}
 }
 
 // Score returns wᵀx + bias. x must be as long as a row of the sample. If the sum
 // overflows for finite x, the score is ±MaxFloat64 with the sum's sign, or 0.
 func (m *Linear) Score(x []float64) float64 {
-	s := m.bias + product(m.weights, x)
+	s := m.bias + sla.Product(m.weights, x)
 	if math.Abs(s) <= math.MaxFloat64 {
 		return s
 	}
@@ -203,9 +121,10 @@ func (m *Linear) Score(x []float64) float64 {
 
 // Label returns the decision ±1, the sign of Score; 0 counts as −1. It may differ
 // from the sign of LogOdds if the classes are of unequal size.
-func (m *Linear) Label(x []float64) float64 { return label(m.Score(x)) }
+func (m *Linear) Label(x []float64) float64 { return LabelOf(m.Score(x)) }
 
-func label(score float64) float64 {
+// LabelOf returns the decision ±1 of a score; 0 counts as −1.
+func LabelOf(score float64) float64 {
 	if score > 0 {
 		return 1
 	}
@@ -227,11 +146,3 @@ func (m *Linear) Likelihood() Likelihood { return m.likelihood }
 // Weights returns a copy of the weights for rows as given, and the bias, which is 0
 // after a raw fit.
 func (m *Linear) Weights() (w []float64, bias float64) { return slices.Clone(m.weights), m.bias }
-
-// product is dot with a check of the lengths.
-func product(w, x []float64) float64 {
-	if len(x) != len(w) {
-		panic(fmt.Sprintf("bblr: a row of %d numbers for %d weights", len(x), len(w)))
-	}
-	return dot(w, x)
-}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 )
 
 // labellings yields all labellings of n sites.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"hamlet/algos/bblr"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/lab/bblr"
 )
 
 // A Match says when two sites match.
@@ -83,7 +83,7 @@ func (m *Model) Label(x []float64) float64 {
 func (m *Model) logLikelihoods(z float64) (minus, plus, slope float64) {
 	l := m.Unary
 	l.Gamma = m.gamma()
-	minus, plus = -l.Loss(z, -1), -l.Loss(z, 1)
+	minus, plus = -bblr.Loss(l, z, -1), -bblr.Loss(l, z, 1)
 	u := float64(l.Gamma * z)
 	b, up, down := l.B(), logistic.Sigmoid(u), logistic.Sigmoid(-u)
 	part := func(lo, σ float64) float64 { // b/(b + lo/σ)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 )
 
 func init() {
@@ -63,15 +63,15 @@ func bblrLoss(_ context.Context, q *bblrLossRequest) (*bblrLossReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := l.HyperGradient(q.X, q.Y, q.W)
+	g := bblr.HyperGradientOf(l, q.X, q.Y, q.W)
 	r := &bblrLossReply{
 		A: l.A(), B: l.B(), Mix: l.Mix, Theta: l.Theta,
-		Loss:      l.TotalLoss(q.X, q.Y, q.W, q.Lambda),
+		Loss:      bblr.TotalLoss(l, q.X, q.Y, q.W, q.Lambda),
 		Grad:      make([]float64, len(q.W)),
 		HyperGrad: bblrHyperGrad{Mix: saturated(g.Mix), Theta: saturated(g.Theta), Gamma: g.Gamma},
-		P:         l.Probs(q.X, q.W),
+		P:         bblr.Probs(l, q.X, q.W),
 	}
-	l.GradientTo(r.Grad, q.X, q.Y, q.W, q.Lambda)
+	bblr.GradientTo(r.Grad, l, q.X, q.Y, q.W, q.Lambda)
 	return r, nil
 }
 
@@ -102,8 +102,8 @@ func bblrKernel(ctx context.Context, q *bblrKernelRequest) (*bblrKernelReply, er
 	if err != nil {
 		return nil, err
 	}
-	r := &bblrKernelReply{K0: k[0], Loss: l.TotalLoss(k, q.Y, q.Coef, q.Lambda), Grad: make([]float64, len(q.Coef))}
-	l.GradientTo(r.Grad, k, q.Y, q.Coef, q.Lambda)
+	r := &bblrKernelReply{K0: k[0], Loss: bblr.TotalLoss(l, k, q.Y, q.Coef, q.Lambda), Grad: make([]float64, len(q.Coef))}
+	bblr.GradientTo(r.Grad, l, k, q.Y, q.Coef, q.Lambda)
 	return r, nil
 }
 

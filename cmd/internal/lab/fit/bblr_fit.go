@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 )
 
 func init() { registerClassifier("bblr.fit", bblrFit) }

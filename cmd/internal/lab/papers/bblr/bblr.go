@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 	"hamlet/cmd/internal/lab/experiment"
 )
 

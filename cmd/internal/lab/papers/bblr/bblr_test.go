@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"hamlet/algos/algotest/dataset"
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 	"hamlet/cmd/internal/lab/experiment"
 )
 

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )
@@ -27,7 +27,7 @@ var figure2 = experiment.Experiment{
 		p.AtMost("plateaus", "a + b", experiment.Exact(l.A()+l.B()), "1")
 		p.Show("plateaus", "loss on the left, −ln a", experiment.Exact(-math.Log(l.A())))
 		p.AtMost("γ = 1", "distance from the logistic loss, |z| ≤ 2", experiment.Exact(largest(func(z float64) float64 {
-			return l.Loss(z, 1) - math.Log1p(math.Exp(-z))
+			return bblr.Loss(l, z, 1) - math.Log1p(math.Exp(-z))
 		}, -2, 2)), ".1")
 		steeper(p, l)
 		p.Chart(losses("The loss of y = +1", l, true))
@@ -65,12 +65,12 @@ var figure5 = experiment.Experiment{
 		p.Show("α = n, β = 2n", "plateau of wrong negatives, −ln c", experiment.Exact(right))
 		p.AtLeast("α = n, β = 2n", "difference of the plateaus", experiment.Exact(left-right), ".1")
 		p.AtMost("α = n, β = 2n", "distance of the losses from the plateaus at z = ±8", experiment.Exact(
-			math.Max(math.Abs(l.Loss(-8, 1)-left), math.Abs(l.Loss(8, -1)-right))), "1e-9")
+			math.Max(math.Abs(bblr.Loss(l, -8, 1)-left), math.Abs(bblr.Loss(l, 8, -1)-right))), "1e-9")
 		p.Chart(chart.Chart{Title: "Losses of both labels, α = n, β = 2n, γ = 8", X: inputs,
 			Y: chart.Axis{Label: "nats"},
 			Series: []chart.Series{
-				curve("y = +1", func(z float64) float64 { return l.Loss(z, 1) }, false),
-				curve("y = −1", func(z float64) float64 { return l.Loss(z, -1) }, false),
+				curve("y = +1", func(z float64) float64 { return bblr.Loss(l, z, 1) }, false),
+				curve("y = −1", func(z float64) float64 { return bblr.Loss(l, z, -1) }, false),
 				curve("logistic loss, y = +1", func(z float64) float64 { return math.Log1p(math.Exp(-z)) }, true),
 			}})
 		return nil
@@ -82,11 +82,11 @@ var figure5 = experiment.Experiment{
 func steeper(p *experiment.Report, l bblr.Likelihood) {
 	width := func(γ float64) float64 {
 		l.Gamma = γ
-		high, low := l.Loss(-1e6, 1), l.Loss(1e6, 1)
+		high, low := bblr.Loss(l, -1e6, 1), bblr.Loss(l, 1e6, 1)
 		where := func(share float64) float64 {
 			lo, hi := -1e3, 1e3
 			for range 100 {
-				if mid := (lo + hi) / 2; l.Loss(mid, 1)-low > share*(high-low) {
+				if mid := (lo + hi) / 2; bblr.Loss(l, mid, 1)-low > share*(high-low) {
 					lo = mid
 				} else {
 					hi = mid
@@ -108,7 +108,7 @@ func steeper(p *experiment.Report, l bblr.Likelihood) {
 func scaledDistance(l bblr.Likelihood) func(z float64) float64 {
 	high, low := -math.Log(l.A()), -math.Log(1-l.C())
 	return func(z float64) float64 {
-		scaled := (l.Loss(z, 1) - low) / (high - low)
+		scaled := (bblr.Loss(l, z, 1) - low) / (high - low)
 		if z <= 0 {
 			return scaled - 1
 		}
@@ -135,7 +135,7 @@ func losses(title string, l bblr.Likelihood, logistic bool) chart.Chart {
 	for _, γ := range steepnesses {
 		l.Gamma = γ
 		c.Series = append(c.Series, curve(fmt.Sprintf("γ = %g", γ), func(z float64) float64 {
-			return l.Loss(z, 1)
+			return bblr.Loss(l, z, 1)
 		}, false))
 	}
 	return c

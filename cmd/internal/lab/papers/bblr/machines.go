@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"hamlet/algos/bblr"
 	"hamlet/algos/lab/svm"
 )
 
@@ -66,23 +65,6 @@ var linearMachine = tuned("SVM", len(costs), func(ctx context.Context, setting i
 	return s, err
 })
 
-// A sparseMachine is a linear support vector machine of sparse rows.
-type sparseMachine struct {
-	weights []float64
-	bias    float64
-}
-
-func (m sparseMachine) LabelSparse(x bblr.SparseRow) float64 {
-	sum := m.bias
-	for k, j := range x.Index {
-		sum += m.weights[j] * x.Value[k]
-	}
-	if sum > 0 {
-		return 1
-	}
-	return -1
-}
-
 // sparseLinearMachine is a linear support vector machine of rows as given, whose C is
 // chosen on a held-out fifth.
 var sparseLinearMachine = sparseTuned("SVM", len(costs),
@@ -100,7 +82,7 @@ var sparseLinearMachine = sparseTuned("SVM", len(costs),
 			return nil, err
 		}
 		w, b := m.Weights()
-		return sparseMachine{w, b}, nil
+		return sparseLinear{w, b}, nil
 	})
 
 // A kernelMachine is a support vector machine with the kernel exp(−|x−x'|²/2D) over

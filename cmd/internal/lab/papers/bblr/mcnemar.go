@@ -9,7 +9,7 @@ import (
 
 	"hamlet/algos/lab/mcnemar"
 
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 	"hamlet/cmd/internal/lab/experiment"
 )
 

@@ -7,9 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"hamlet/algos/lab/bblr"
 	"hamlet/algos/lab/mcnemar"
-
-	"hamlet/algos/bblr"
 	"hamlet/cmd/internal/lab/experiment"
 )
 
@@ -76,8 +75,7 @@ func (s sparseSet) wrong(m sparseClassifier) []int {
 // sparseVariant is a method with the defaults of package bblr.
 func sparseVariant(name string, cfg bblr.Config) sparseMethod {
 	return sparseMethod{name, func(ctx context.Context, s sparseSet, _ *rand.Rand) (sparseClassifier, error) {
-		m, _, err := bblr.FitSparse(ctx, cfg, s.columns, s.x, s.y, nil)
-		return m, err
+		return fitSparse(ctx, cfg, s)
 	}}
 }
 
@@ -106,9 +104,34 @@ func sparseLR(cfg bblr.Config) sparseMethod {
 		s sparseSet) (sparseClassifier, error) {
 		own := cfg // fits run side by side
 		own.Variant, own.Lambda = bblr.LR, lambdas[setting]
-		m, _, err := bblr.FitSparse(ctx, own, s.columns, s.x, s.y, nil)
-		return m, err
+		return fitSparse(ctx, own, s)
 	})
+}
+
+func fitSparse(ctx context.Context, cfg bblr.Config, s sparseSet) (sparseClassifier, error) {
+	m, _, err := bblr.FitSparse(ctx, cfg, s.columns, s.x, s.y, nil)
+	if err != nil {
+		return nil, err
+	}
+	weights, bias := m.Weights()
+	return sparseLinear{weights, bias}, nil
+}
+
+// A sparseLinear is a linear classifier of sparse rows.
+type sparseLinear struct {
+	weights []float64
+	bias    float64
+}
+
+func (m sparseLinear) LabelSparse(x bblr.SparseRow) float64 {
+	sum := m.bias
+	for k, j := range x.Index {
+		sum += m.weights[j] * x.Value[k]
+	}
+	if sum > 0 {
+		return 1
+	}
+	return -1
 }
 
 // only returns how many rows each of two methods alone gets wrong.

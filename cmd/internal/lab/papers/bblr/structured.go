@@ -8,7 +8,7 @@ import (
 
 	"hamlet/algos/lab/mcnemar"
 
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 	"hamlet/algos/lab/crf"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"hamlet/algos/bblr"
+	"hamlet/algos/lab/bblr"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )
