@@ -40,7 +40,7 @@ type AdaBoostRound struct {
 	GammaBound float64 // exp(−2Σγ²), γ = ½−ε; never below ∏ 2√(ε(1−ε))
 }
 
-func (r AdaBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Stump.times(r.Alpha)) }
+func (r AdaBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Stump.Times(r.Alpha)) }
 
 // separated is the largest ε of a hypothesis that counts as perfect.
 const separated = 1e-10
@@ -63,8 +63,8 @@ func (b *AdaBoost) round() bool {
 	if !ok {
 		return b.end(NoCandidate)
 	}
-	h, right, wrong := b.data.marginsTo(b.margin, c, b.y, b.dist)
-	if wrong >= 0.5 || c.size() <= noEdge {
+	h, right, wrong := b.data.MarginsTo(b.margin, c, b.y, b.dist)
+	if wrong >= 0.5 || c.NoEdge() {
 		return b.end(NoEdge)
 	}
 	α := -logistic.Logit(max(wrong, separated)) / 2

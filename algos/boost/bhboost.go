@@ -3,7 +3,6 @@ package boost
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 )
 
@@ -11,7 +10,6 @@ import (
 type BHBoostConfig struct {
 	Rounds    int       // 1 to MaxRounds; 0 is 50
 	Weights   []float64 // ω, a sample weight for each row, not negative; nil is 1 each
-	Bins      int       // B, bins of equal width per feature, 1 to MaxBins; 0 is 16; not for quantiles
 	Smoothing float64   // e > 0; 0 is 1/(N·B)
 	Shrink    float64   // what scores are multiplied by, in (0, 1]; 0 is 1
 }
@@ -27,9 +25,9 @@ type BHBoostConfig struct {
 // Without smoothing Z = 2·BC. With e > 0, scores are finite; that of an empty bin
 // is 0.
 //
-// The slides have bins of equal width: edges min + (max−min)·k/B, a value on an
-// edge lies above it. They fail on skewed features; quantile bins do not. A
-// constant feature has one bin, and so the largest BC possible.
+// The slides have bins of equal width. They fail on skewed features; quantile bins do
+// not. A value on an edge lies above it. A constant feature has one bin, and so the
+// largest BC possible.
 type BHBoost struct {
 	Booster[BHBoostRound]
 	columns   *binned
@@ -51,26 +49,33 @@ type BHBoostRound struct {
 
 func (r BHBoostRound) addTo(e *Ensemble) { e.profiles = append(e.profiles, r.Profile) }
 
-// NewQuantileBHBoost prepares boosting with the bins of d, which must be quantised.
-// It copies the labels y = ±1. The error joins all that is wrong with d, y and cfg.
-func NewQuantileBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
-	var err error
-	switch {
-	case !d.Quantised():
-		err = errors.New("boost: quantile bins need quantised data")
-	case cfg.Bins != 0:
-		err = fmt.Errorf("boost: %d bins: the data's quantile bins are used", cfg.Bins)
+// NewBHBoost prepares boosting with the bins of d, which must be quantised. It copies
+// the labels y = ±1. The error joins all that is wrong with d, y and cfg.
+func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
+	if !d.Quantised() {
+		return nil, errors.New("boost: quantile bins need quantised data")
 	}
 	edges := make([][]float64, d.dim)
 	for j := range edges {
 		edges[j] = edgesAbove(d.Cuts(j))
 	}
-	return newBHBoost(d, y, cfg, d.binned, edges, err)
+	return newBHBoost(d, y, cfg, d.binned, edges)
 }
 
-// newBHBoost prepares boosting with the columns and their inner edges. It joins
-// err, what is wrong with them, to its own error.
-func newBHBoost(d *Data, y []float64, cfg BHBoostConfig, columns *binned, edges [][]float64, err error) (*BHBoost, error) {
+// NewBHBoostOver is NewBHBoost with other bins, over any data. edges has the inner
+// edges of each feature, ascending, fewer than MaxBins.
+func NewBHBoostOver(d *Data, y []float64, edges [][]float64, cfg BHBoostConfig) (*BHBoost, error) {
+	bins := make([]byte, len(d.columns))
+	for j := range d.dim {
+		for i, v := range d.Column(j) {
+			bins[j*d.rows+i] = byte(binOf(edges[j], v))
+		}
+	}
+	return newBHBoost(d, y, cfg, newBinned(d.rows, bins, func(int) bool { return false }), edges)
+}
+
+// newBHBoost prepares boosting with the columns and their inner edges.
+func newBHBoost(d *Data, y []float64, cfg BHBoostConfig, columns *binned, edges [][]float64) (*BHBoost, error) {
 	widest := 1
 	for _, e := range edges {
 		widest = max(widest, len(e)+1)
@@ -78,7 +83,7 @@ func newBHBoost(d *Data, y []float64, cfg BHBoostConfig, columns *binned, edges 
 	smoothing := cmp.Or(cfg.Smoothing, 1/(float64(d.rows)*float64(widest)))
 	base, baseErr := newBooster[BHBoostRound](d, y, cfg.Weights, cfg.Rounds)
 	_, shrink, shrinkErr := leafRange(0, cfg.Shrink, math.MaxFloat64, 1)
-	if err := errors.Join(baseErr, err, checkSmoothing(smoothing), shrinkErr); err != nil {
+	if err := errors.Join(baseErr, checkSmoothing(smoothing), shrinkErr); err != nil {
 		return nil, err
 	}
 	b := &BHBoost{

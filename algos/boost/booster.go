@@ -20,7 +20,7 @@ const (
 	NoCandidate             // every feature is constant
 	NoEdge                  // the best hypothesis has ε ≥ ½
 	Separated               // the last hypothesis had ε ≤ 1e−10
-	NoDescent               // −⟨∇C, h⟩ ≤ 0 for the best h
+	NoDescent               // no hypothesis lowers the cost
 	NoMinimum               // the cost still falls at the longest step
 )
 
@@ -28,10 +28,6 @@ const (
 func (s Stop) String() string {
 	return [...]string{"running", "rounds", "no candidate", "no edge", "separated", "no descent", "no minimum"}[s]
 }
-
-// An edge of at most noEdge units of fixed point counts as 0. The last round's
-// stump has ε = ½ in theory and ½ ± 1e−16 in floating point.
-const noEdge = tie
 
 const (
 	// MaxRounds bounds the rounds of a booster.

@@ -30,6 +30,18 @@ func mustTrain(t testing.TB, b interface{ Train(context.Context) error }, err er
 	}
 }
 
+// EqualWidths returns the inner edges of 16 bins of equal width of each feature.
+func EqualWidths(d *Data) [][]float64 {
+	edges := make([][]float64, d.Dim())
+	for j := range edges {
+		lo, hi := slices.Min(d.Column(j)), slices.Max(d.Column(j))
+		for k := 1; k < 16; k++ {
+			edges[j] = append(edges[j], lo+(hi-lo)*float64(k)/16)
+		}
+	}
+	return edges
+}
+
 // boosters returns one of each kind.
 func boosters(t testing.TB, d *Data, y, ω []float64, rounds int) map[string]booster {
 	t.Helper()
@@ -44,23 +56,14 @@ func boosters(t testing.TB, d *Data, y, ω []float64, rounds int) map[string]boo
 	add("AdaBoost", a, err)
 	r, err := NewRealAdaBoost(d, y, RealAdaBoostConfig{Rounds: rounds, Weights: ω})
 	add("Real AdaBoost", r, err)
-	b, err := NewBHBoost(d, y, BHBoostConfig{Rounds: rounds, Weights: ω})
+	b, err := NewBHBoostOver(d, y, EqualWidths(d), BHBoostConfig{Rounds: rounds, Weights: ω})
 	add("BHBoost", b, err)
-	for _, c := range []Cost{ExpCost, LogitCost, TanhCost} {
-		for _, s := range []Step{LineStep, TheoremStep} {
-			if c == ExpCost && s == TheoremStep {
-				continue
-			}
-			b, err := NewAnyBoost(d, y, AnyBoostConfig{Rounds: rounds, Weights: ω, Cost: c, Step: s})
-			add("AnyBoost "+c.String()+" "+[...]string{"line", "theorem"}[s], b, err)
-		}
-	}
 	if d.Quantised() {
 		l, err := NewLogitTrees(d, y, LogitTreesConfig{Rounds: rounds, Weights: ω})
 		add("LogitTrees", l, err)
 		r, err := NewRealAdaBoost(d, y, RealAdaBoostConfig{Rounds: rounds, Weights: ω, Depth: 2, Clip: 2, Shrink: 0.3})
 		add("Real AdaBoost trees", r, err)
-		b, err := NewQuantileBHBoost(d, y, BHBoostConfig{Rounds: rounds, Weights: ω, Shrink: 0.3})
+		b, err := NewBHBoost(d, y, BHBoostConfig{Rounds: rounds, Weights: ω, Shrink: 0.3})
 		add("BHBoost quantiles", b, err)
 	}
 	return all
@@ -159,10 +162,6 @@ func TestWhyBoostersStop(t *testing.T) {
 		b, err := NewAdaBoost(d, y, AdaBoostConfig{Rounds: rounds})
 		return train(b, err)
 	}
-	any := func(y []float64, c Cost) booster {
-		b, err := NewAnyBoost(d, y, AnyBoostConfig{Cost: c})
-		return train(b, err)
-	}
 	for _, c := range []struct {
 		name string
 		b    booster
@@ -171,9 +170,6 @@ func TestWhyBoostersStop(t *testing.T) {
 	}{
 		{"ε = 0", ada(perfect, 9), Separated, 1},
 		{"rounds", ada([]float64{-1, 1, -1, 1}, 2), Rounds, 2},
-		{"exp, ε = 0", any(perfect, ExpCost), NoMinimum, 1},
-		{"logit, ε = 0", any(perfect, LogitCost), NoMinimum, 1},
-		{"tanh, ε = 0", any(perfect, TanhCost), NoMinimum, 1},
 	} {
 		if c.b.Stopped() != c.stop || c.b.Ensemble().Len() != c.len {
 			t.Errorf("%s: %v after %d rounds, want %v after %d", c.name, c.b.Stopped(), c.b.Ensemble().Len(), c.stop, c.len)
@@ -189,11 +185,6 @@ func TestWhyBoostersStop(t *testing.T) {
 	y := []float64{-1, -1, 1, 1, 1, 1, -1}
 	if b := ada(y, 9); b.Stopped() != NoEdge || b.Ensemble().Len() != 1 {
 		t.Errorf("one stump: %v after %d rounds", b.Stopped(), b.Ensemble().Len())
-	}
-	for _, c := range []Cost{ExpCost, LogitCost} {
-		if b := any(y, c); b.Stopped() != NoDescent || b.Ensemble().Len() != 1 {
-			t.Errorf("%v, one stump: %v after %d rounds", c, b.Stopped(), b.Ensemble().Len())
-		}
 	}
 }
 
@@ -213,22 +204,15 @@ func TestConstructorsReportEveryBadField(t *testing.T) {
 			return err
 		}, []string{"1 labels for 2 rows", "smoothing -1", "depth 2 need quantised", "clipped at ±-1", "shrunk by 2", "add up to 0"}},
 		{func() error {
-			_, err := NewBHBoost(d, []float64{1, -1}, BHBoostConfig{Bins: 256, Smoothing: math.NaN(), Weights: []float64{1, math.Inf(1)}})
+			_, err := NewBHBoostOver(d, []float64{1, -1}, make([][]float64, 1), BHBoostConfig{Smoothing: math.NaN(), Weights: []float64{1, math.Inf(1)}})
 			return err
-		}, []string{"256 bins", "smoothing NaN", "sample weight 1 is +Inf"}},
-		{func() error { _, err := NewQuantileBHBoost(d, []float64{1, -1}, BHBoostConfig{}); return err },
+		}, []string{"smoothing NaN", "sample weight 1 is +Inf"}},
+		{func() error { _, err := NewBHBoost(d, []float64{1, -1}, BHBoostConfig{}); return err },
 			[]string{"need quantised data"}},
 		{func() error {
 			_, err := NewLogitTrees(d, []float64{1, -1}, LogitTreesConfig{Depth: 6, Rounds: MaxRounds + 1, Weights: []float64{-1, 1}, Columns: -1, Trim: 1, Clip: -2})
 			return err
 		}, []string{"depth 6", "1048577 rounds", "sample weight 0 is -1", "-1 columns", "1 of the slopes", "clipped at ±-2", "quantised data"}},
-		{func() error { _, err := NewAnyBoost(d, []float64{1, -1}, AnyBoostConfig{Cost: 3, Step: 2}); return err },
-			[]string{"unknown cost 3", "unknown step 2"}},
-		{func() error {
-			_, err := NewAnyBoost(d, []float64{1, -1}, AnyBoostConfig{Step: TheoremStep})
-			return err
-		},
-			[]string{"bounded curvature"}},
 	} {
 		err := c.make()
 		if err == nil {
@@ -252,11 +236,7 @@ func TestTrainStopsBetweenRoundsWhenCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		b.Round()
 		cancel(why)
-		want := Running
-		if name == "AnyBoost tanh line" {
-			want = NoMinimum // in its first round
-		}
-		if err := b.Train(ctx); !errors.Is(err, why) || b.Stopped() != want || b.Ensemble().Len() != 1 {
+		if err := b.Train(ctx); !errors.Is(err, why) || b.Stopped() != Running || b.Ensemble().Len() != 1 {
 			t.Errorf("%s: error %v, %v after %d rounds", name, err, b.Stopped(), b.Ensemble().Len())
 		}
 		if err := b.Train(context.Background()); err != nil || b.Stopped() == Running {

@@ -1,6 +1,6 @@
 // Package boost implements boosting over simple rules: the data and the weak
 // learners that hamlet's boosters share, and AdaBoost, Real AdaBoost, BHBoost and
-// AnyBoost.
+// LogitTrees. AnyBoost, margins and their bounds are in algos/lab/boosting.
 //
 //	d, err := boost.Quantise(x, 64) // once per data set
 //	if err != nil {
@@ -38,16 +38,13 @@
 //	AdaBoost      stumps ±α, α = ½ ln((1−ε)/ε); D ← D e^(−αyh)/Z
 //	RealAdaBoost  partitions of least Σ√(W⁺W⁻), values ½ ln((W⁺+s)/(W⁻+s)); stumps or trees of depth 2
 //	BHBoost       bins of one feature, the feature of least Σ√(p⁺p⁻), scores as above
-//	AnyBoost      stumps down the gradient of Σ ω C(yf): exp, logistic or tanh; line search or a fixed step
 //	LogitTrees    the logistic cost over trees of depth 1 to 5 by damped Newton steps: the live ensemble
 //
 // Sources: the lecture slides "Boosting" (numbers below are theirs); Schapire and
-// Singer 1999 for confidence-rated values; Schapire, Freund, Bartlett and Lee 1998
-// for Margins; Mason, Baxter, Bartlett and Frean 1999 for AnyBoost. Departures from
-// the slides: ε = 0 and ε ≥ ½ end training (7). In AnyBoost D is
-// C′(yᵢfᵢ)/ΣC′(yⱼfⱼ), a positive distribution (59), and C(f) is the mean of C(yf)
-// (57). Scores are smoothed and have no 1/α (51, 53). Z in (52) has a sum, not the
-// printed product.
+// Singer 1999 for confidence-rated values. Departures from the slides: ε = 0 and ε ≥ ½
+// end training (7). Scores are smoothed and have no 1/α (51, 53). Z in (52) has a sum,
+// not the printed product.
+//
 // # Writing a booster
 //
 // Fix the round's signed weights, take the largest |edge| from Search.Best, and use

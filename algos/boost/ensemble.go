@@ -20,6 +20,9 @@ type Ensemble struct {
 	grove    grove // of LogitTrees
 }
 
+// NewEnsemble returns the sum of trees over dim inputs.
+func NewEnsemble(dim int, trees []Tree) *Ensemble { return &Ensemble{dim: dim, trees: trees} }
+
 // Dim returns the number of inputs D.
 func (e *Ensemble) Dim() int { return e.dim }
 

@@ -1,6 +1,3 @@
-// Laboratory: sorted columns, for hamlet-lab fit and the tests. All midpoints are
-// candidates.
-
 package boost
 
 // NewData prepares x, N rows of D values, for the exact search. The candidates of a

@@ -119,14 +119,7 @@ func TestLaws(t *testing.T) {
 			return train(b)
 		},
 		"BHBoost": func(d *boost.Data, y []float64) (*boost.Ensemble, error) {
-			b, err := boost.NewBHBoost(d, y, boost.BHBoostConfig{Rounds: 20, Shrink: 0.3})
-			if err != nil {
-				return nil, err
-			}
-			return train(b)
-		},
-		"AnyBoost": func(d *boost.Data, y []float64) (*boost.Ensemble, error) {
-			b, err := boost.NewAnyBoost(d, y, boost.AnyBoostConfig{Rounds: 20, Cost: boost.LogitCost})
+			b, err := boost.NewBHBoostOver(d, y, boost.EqualWidths(d), boost.BHBoostConfig{Rounds: 20, Shrink: 0.3})
 			if err != nil {
 				return nil, err
 			}

@@ -42,6 +42,10 @@ func (d *Data) Stump(c Candidate) Stump {
 // size returns |Edge|.
 func (c Candidate) size() int64 { return max(c.Edge, -c.Edge) }
 
+// NoEdge reports whether the edge counts as 0. The last round's stump has ε = ½ in
+// theory and ½ ± 1e−16 in floating point.
+func (c Candidate) NoEdge() bool { return c.size() <= tie }
+
 // SignsTo writes +1 to dst for each row above the candidate's threshold, else −1:
 // the stump with polarity +1 on the data. dst has length N.
 func (d *Data) SignsTo(dst []float64, c Candidate) {
@@ -55,9 +59,9 @@ func (d *Data) SignsTo(dst []float64, c Candidate) {
 	}
 }
 
-// marginsTo returns the candidate's stump h and the sums of w over the rows that it
+// MarginsTo returns the candidate's stump h and the sums of w over the rows that it
 // gets right and wrong. It writes yᵢh(xᵢ) to dst.
-func (d *Data) marginsTo(dst []float64, c Candidate, y, w []float64) (h Stump, right, wrong float64) {
+func (d *Data) MarginsTo(dst []float64, c Candidate, y, w []float64) (h Stump, right, wrong float64) {
 	h = d.Stump(c)
 	d.SignsTo(dst, c)
 	for i, v := range dst {

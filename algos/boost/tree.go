@@ -36,8 +36,8 @@ func stub(feature int, threshold, left, right float64) Tree {
 	}
 }
 
-// times returns α·h.
-func (h Stump) times(α float64) Tree {
+// Times returns α·h.
+func (h Stump) Times(α float64) Tree {
 	α *= float64(h.Polarity)
 	return stub(h.Feature, h.Threshold, -α, α)
 }

@@ -403,11 +403,6 @@ func TestBothSearchesGiveTheSameEnsemble(t *testing.T) {
 				mustTrain(t, b, err)
 				return b.Ensemble()
 			},
-			"AnyBoost": func(d *Data) *Ensemble {
-				b, err := NewAnyBoost(d, y, AnyBoostConfig{Weights: ω, Rounds: 40, Cost: LogitCost})
-				mustTrain(t, b, err)
-				return b.Ensemble()
-			},
 		} {
 			a, b := train(exact), train(quantised)
 			if a.Len() == 0 || !slices.Equal(a.trees, b.trees) {

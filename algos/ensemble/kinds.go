@@ -126,7 +126,7 @@ var boosters = [...]booster{
 	{
 		kind: BHBoost, bins: profileBins, read: reader(checkProfiles),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
-			b, err := boost.NewQuantileBHBoost(d, s.y, boost.BHBoostConfig{
+			b, err := boost.NewBHBoost(d, s.y, boost.BHBoostConfig{
 				Rounds: s.rounds(), Weights: s.ω, Shrink: shrink})
 			return train(ctx, b, err)
 		},

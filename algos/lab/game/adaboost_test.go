@@ -7,6 +7,7 @@ import (
 
 	"hamlet/algos/algotest/dataset"
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 	"hamlet/algos/lab/game"
 )
 
@@ -48,7 +49,7 @@ func TestEdgeOfAdaBoostsBestStump(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h, _ := d.AllStumps()
+			h, _ := boosting.AllStumps(d)
 			b, err := game.NewBoosting(t.Context(), h, y)
 			if err != nil {
 				t.Fatal(err)
@@ -81,7 +82,7 @@ func TestEdgeOfAdaBoostsBestStump(t *testing.T) {
 					t.Errorf("round %d: the best stump has the edge %v below the value %v", j, edge, v)
 				}
 			}
-			margin := boost.MarginsOf(ada).Min()
+			margin := boosting.MarginsOf(ada, y, nil).Min()
 			if margin > v+1e-12 {
 				t.Errorf("the least margin %v is above the value %v", margin, v)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 )
 
 func init() { registerClassifier("adaboost", adaBoost) }
@@ -48,7 +49,7 @@ func adaBoost(ctx context.Context, q *adaBoostRequest) (*adaBoostReply, Classifi
 		})
 	}
 	b.FTo(r.F)
-	boost.MarginsOf(b).To(r.Margins)
+	boosting.MarginsOf(b, q.Y, q.relative()).To(r.Margins)
 	e := b.Ensemble()
 	for i, x := range q.X {
 		r.P[i] = e.Prob(x)

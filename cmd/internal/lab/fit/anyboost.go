@@ -3,7 +3,7 @@ package fit
 import (
 	"context"
 
-	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 )
 
 func init() { registerClassifier("anyboost", anyBoost) }
@@ -32,20 +32,20 @@ type anyBoostReply struct {
 }
 
 func anyBoost(ctx context.Context, q *anyBoostRequest) (*anyBoostReply, Classifier, error) {
-	cfg := boost.AnyBoostConfig{Rounds: q.Rounds, Weights: q.relative()}
+	cfg := boosting.AnyBoostConfig{Rounds: q.Rounds, Weights: q.relative()}
 	switch q.Cost {
 	case "logit":
-		cfg.Cost = boost.LogitCost
+		cfg.Cost = boosting.LogitCost
 	case "tanh":
-		cfg.Cost = boost.TanhCost
+		cfg.Cost = boosting.TanhCost
 	}
 	if q.Step == "theorem" {
-		cfg.Step = boost.TheoremStep
-		if cfg.Cost == boost.ExpCost {
+		cfg.Step = boosting.TheoremStep
+		if cfg.Cost == boosting.ExpCost {
 			return nil, nil, wrong("step", "theorem is not for the cost exp, whose curvature has no bound")
 		}
 	}
-	b, err := train(ctx, q.X, q.Y, boost.NewAnyBoost, cfg)
+	b, err := train(ctx, q.X, q.Y, boosting.NewAnyBoost, cfg)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 )
 
 func init() { registerClassifier("bhboost", bhBoost) }
@@ -35,7 +36,10 @@ type bhBoostReply struct {
 }
 
 func bhBoost(ctx context.Context, q *bhBoostRequest) (*bhBoostReply, Classifier, error) {
-	b, err := train(ctx, q.X, q.Y, boost.NewBHBoost, boost.BHBoostConfig{Rounds: q.Rounds, Bins: q.Bins, Weights: q.relative()})
+	over := func(d *boost.Data, y []float64, cfg boost.BHBoostConfig) (*boost.BHBoost, error) {
+		return boost.NewBHBoostOver(d, y, boosting.EqualWidths(d, q.Bins), cfg)
+	}
+	b, err := train(ctx, q.X, q.Y, over, boost.BHBoostConfig{Rounds: q.Rounds, Weights: q.relative()})
 	if err != nil {
 		return nil, nil, err
 	}

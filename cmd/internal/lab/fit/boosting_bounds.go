@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 )
 
 func init() { register("boosting.bounds", boostingBounds) }
@@ -61,10 +62,10 @@ func boostingBounds(ctx context.Context, q *boostingBoundsRequest) (*boostingBou
 		r.Rounds = append(r.Rounds, boostingBoundsRound{
 			Epsilon: o.Epsilon, Gamma: 0.5 - o.Epsilon, Z: o.Z,
 			TrainError: o.TrainError, Bound: o.Bound, GammaBound: o.GammaBound,
-			VCBound: boost.VCBound(o.TrainError, t+1, len(q.X), len(q.X[0]), q.Delta),
+			VCBound: boosting.VCBound(o.TrainError, t+1, len(q.X), len(q.X[0]), q.Delta),
 		})
 	}
-	m := boost.MarginsOf(b)
+	m := boosting.MarginsOf(b, q.Y, nil)
 	m.To(r.Margins)
 	r.Margin = m.Min()
 	for _, θ := range q.Theta {

@@ -7,6 +7,7 @@ import (
 
 	"hamlet/algos/boost"
 	"hamlet/algos/ensemble"
+	"hamlet/algos/lab/boosting"
 )
 
 // The door has every kind of --ensembles, in their order, and its answers are those of
@@ -96,7 +97,7 @@ func TestBoundsByDefinition(t *testing.T) {
 		closeTo(t, "∏Z, the mean of e^(−yf)", got.Bound, loss)
 		closeTo(t, "exp(−2Σγ²)", got.GammaBound, math.Exp(-2*γ2))
 		closeTo(t, "train error", got.TrainError, errors)
-		closeTo(t, "VC bound", got.VCBound, boost.VCBound(errors, k+1, len(y), len(x[0]), δ))
+		closeTo(t, "VC bound", got.VCBound, boosting.VCBound(errors, k+1, len(y), len(x[0]), δ))
 	}
 	closeTo(t, "least edge", *r.LeastEdge, least)
 	for _, m := range r.Thetas {

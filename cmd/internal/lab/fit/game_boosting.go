@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 	"hamlet/algos/lab/game"
 )
 
@@ -67,7 +68,7 @@ func gameBoosting(ctx context.Context, q *gameBoostingRequest) (*gameBoostingRep
 		return nil, wrong("x", "a game of %d rows and %d stumps, with more than %d entries", len(q.X), 2*n, mostEntries)
 	}
 	r := &gameBoostingReply{}
-	h, stumps := data.AllStumps()
+	h, stumps := boosting.AllStumps(data)
 	for _, s := range stumps {
 		r.Stumps = append(r.Stumps, stumpOf(s))
 	}
@@ -87,7 +88,7 @@ func gameBoosting(ctx context.Context, q *gameBoostingRequest) (*gameBoostingRep
 	for _, o := range ada.Rounds() {
 		r.AdaBoost.Edges = append(r.AdaBoost.Edges, 1-2*o.Epsilon)
 	}
-	r.AdaBoost.Margin = boost.MarginsOf(ada).Min()
+	r.AdaBoost.Margin = boosting.MarginsOf(ada, q.Y, nil).Min()
 
 	gap := game.Gap(len(q.X), q.Rounds)
 	r.Hedge.Rate, r.Hedge.Gap = gap, gap

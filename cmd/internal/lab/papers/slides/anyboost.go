@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )
@@ -55,13 +56,13 @@ var anyboost = experiment.Experiment{
 // ways are the costs with the steps that suit them.
 var ways = []struct {
 	name string
-	cost boost.Cost
-	step boost.Step
+	cost boosting.Cost
+	step boosting.Step
 }{
-	{"exponential cost, line search", boost.ExpCost, boost.LineStep},
-	{"logistic cost, line search", boost.LogitCost, boost.LineStep},
-	{"logistic cost, the theorem's step", boost.LogitCost, boost.TheoremStep},
-	{"tanh cost, the theorem's step", boost.TanhCost, boost.TheoremStep},
+	{"exponential cost, line search", boosting.ExpCost, boosting.LineStep},
+	{"logistic cost, line search", boosting.LogitCost, boosting.LineStep},
+	{"logistic cost, the theorem's step", boosting.LogitCost, boosting.TheoremStep},
+	{"tanh cost, the theorem's step", boosting.TanhCost, boosting.TheoremStep},
 }
 
 // A slope is a run of AnyBoost.
@@ -74,13 +75,13 @@ type slope struct {
 	AdaBoost      float64   // the largest difference of α to AdaBoost's, and of D
 }
 
-func slide(ctx context.Context, s split, cost boost.Cost, step boost.Step) (v slope, err error) {
+func slide(ctx context.Context, s split, cost boosting.Cost, step boosting.Step) (v slope, err error) {
 	const rounds = 2000
 	d, err := boost.NewData(s.x)
 	if err != nil {
 		return v, err
 	}
-	b, err := boost.NewAnyBoost(d, s.y, boost.AnyBoostConfig{Rounds: rounds, Cost: cost, Step: step})
+	b, err := boosting.NewAnyBoost(d, s.y, boosting.AnyBoostConfig{Rounds: rounds, Cost: cost, Step: step})
 	if err != nil {
 		return v, err
 	}
@@ -106,7 +107,7 @@ func slide(ctx context.Context, s split, cost boost.Cost, step boost.Step) (v sl
 		v.Cost, v.Descent = append(v.Cost, now), append(v.Descent, o.Descent)
 	}
 	v.Test = test.errors()
-	if cost == boost.ExpCost {
+	if cost == boosting.ExpCost {
 		ada, err := trained(ctx, s.x, s.y, rounds)
 		if err != nil {
 			return v, err
@@ -124,7 +125,7 @@ func slide(ctx context.Context, s split, cost boost.Cost, step boost.Step) (v sl
 	return v, nil
 }
 
-func (v *slope) report(p *experiment.Report, group string, cost boost.Cost, step boost.Step) {
+func (v *slope) report(p *experiment.Report, group string, cost boosting.Cost, step boosting.Step) {
 	n := len(v.Cost)
 	p.Show(group, "rounds", experiment.Exact(float64(n)))
 	p.Show(group, "cost at the end", experiment.Exact(v.Cost[n-1]))
@@ -132,10 +133,10 @@ func (v *slope) report(p *experiment.Report, group string, cost boost.Cost, step
 	p.Never(group, "largest rise of the cost in a round", v.Rise, "0")
 	p.Never(group, "largest difference of the cost and the mean of C(yf)", v.Off, "0")
 	p.Never(group, "largest difference of −⟨∇C, h⟩ and its definition", v.Inner, "0")
-	if cost == boost.ExpCost {
+	if cost == boosting.ExpCost {
 		p.Never(group, "largest difference of α to AdaBoost's", v.AdaBoost, "0")
 	}
-	if step == boost.TheoremStep {
+	if step == boosting.TheoremStep {
 		p.Show(group, "−⟨∇C, h⟩ after 2,000 rounds, as a share of the first",
 			experiment.Exact(v.Descent[n-1]/v.Descent[0]))
 		p.AtMost(group, "−⟨∇C, h⟩ after 2,000 rounds minus the first",

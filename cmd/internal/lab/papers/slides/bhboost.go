@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )
@@ -124,10 +125,10 @@ func raceOf(ctx context.Context, s split) (v race, err error) {
 	v.Test[adaBoost] = testErrors(s, terms)
 	for b, build := range map[int]func(smoothing float64) (*boost.BHBoost, error){
 		equalWidth: func(e float64) (*boost.BHBoost, error) {
-			return boost.NewBHBoost(d, s.y, boost.BHBoostConfig{Rounds: most, Bins: bins, Smoothing: e})
+			return boost.NewBHBoostOver(d, s.y, boosting.EqualWidths(d, bins), boost.BHBoostConfig{Rounds: most, Smoothing: e})
 		},
 		quantile: func(e float64) (*boost.BHBoost, error) {
-			return boost.NewQuantileBHBoost(binned, s.y, boost.BHBoostConfig{Rounds: most, Smoothing: e})
+			return boost.NewBHBoost(binned, s.y, boost.BHBoostConfig{Rounds: most, Smoothing: e})
 		},
 	} {
 		smoothed, err := build(0)

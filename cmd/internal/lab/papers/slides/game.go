@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 	"hamlet/algos/lab/game"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
@@ -97,7 +98,7 @@ func matchOf(ctx context.Context, x [][]float64, y []float64) (m match, err erro
 	if err != nil {
 		return m, err
 	}
-	h, stumps := d.AllStumps()
+	h, stumps := boosting.AllStumps(d)
 	m.Stumps = len(stumps)
 	solved, err := game.NewBoosting(ctx, h, y)
 	if err != nil {
@@ -112,7 +113,7 @@ func matchOf(ctx context.Context, x [][]float64, y []float64) (m match, err erro
 	for _, o := range ada.Rounds() {
 		m.AdaEdge = min(m.AdaEdge, 1-2*o.Epsilon)
 	}
-	m.AdaMargin = boost.MarginsOf(ada).Min()
+	m.AdaMargin = boosting.MarginsOf(ada, y, nil).Min()
 	for _, rounds := range plays {
 		b, err := game.Play(ctx, h, y, rounds, 0)
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )
@@ -18,7 +18,7 @@ var logistic = experiment.Experiment{
 		"AdaBoost's f may be a reasonable probability.",
 	Sets: []string{"pima", "spambase"}, Cost: 4 * time.Second,
 	Run: func(ctx context.Context, r *experiment.Run, p *experiment.Report) error {
-		logLoss := func(margin float64) float64 { return boost.LogitCost.Value(margin) }
+		logLoss := func(margin float64) float64 { return boosting.LogitCost.Value(margin) }
 		exp, log := 0.0, 0.0
 		for k := 1; k < 100; k++ {
 			q := float64(k) / 100
@@ -118,7 +118,7 @@ func calibrated(ctx context.Context, s split) (c calibration, err error) {
 		}
 		c.Constant -= math.Log(q) / float64(len(s.told))
 	}
-	logLoss := func(margin float64) float64 { return boost.LogitCost.Value(margin) }
+	logLoss := func(margin float64) float64 { return boosting.LogitCost.Value(margin) }
 	train, test := newSum(s.x, s.y), newSum(s.test, s.told)
 	c.Breach = math.Inf(-1)
 	for k, o := range b.Rounds() {
@@ -141,7 +141,7 @@ func losses() chart.Chart {
 	for _, s := range []struct {
 		name string
 		of   func(float64) float64
-	}{{"exponential", exponential}, {"log loss", func(m float64) float64 { return boost.LogitCost.Value(m) }},
+	}{{"exponential", exponential}, {"log loss", func(m float64) float64 { return boosting.LogitCost.Value(m) }},
 		{"0-1", func(m float64) float64 {
 			if m > 0 {
 				return 0

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )
@@ -184,8 +185,8 @@ func generalise(ctx context.Context, r *experiment.Run, rounds int) (g generalis
 	}
 	last := b.Rounds()[len(b.Rounds())-1]
 	g.Train, g.Test = last.TrainError, test.errors()
-	g.VC = boost.VCBound(g.Train, len(b.Rounds()), manyRows, 2, delta)
-	g.Margin = boost.MarginsOf(b).ErrorBound(theta, delta)
+	g.VC = boosting.VCBound(g.Train, len(b.Rounds()), manyRows, 2, delta)
+	g.Margin = boosting.MarginsOf(b, y, nil).ErrorBound(theta, delta)
 	return g, nil
 }
 

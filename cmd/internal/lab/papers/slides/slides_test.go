@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/boosting"
 	"hamlet/cmd/internal/lab/experiment"
 )
 
@@ -66,7 +67,7 @@ func TestShares(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := boost.MarginsOf(b).Min(); math.Abs(v.Margins[k][0]-want) > experiment.Rounding {
+		if want := boosting.MarginsOf(b, s.y, nil).Min(); math.Abs(v.Margins[k][0]-want) > experiment.Rounding {
 			t.Errorf("least margin %s is %v, want %v", after(stage), v.Margins[k][0], want)
 		}
 	}

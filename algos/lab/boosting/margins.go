@@ -1,6 +1,4 @@
-// Laboratory: margins and their bounds, for `hamlet-lab fit` and the tests.
-
-package boost
+package boosting
 
 import (
 	"cmp"
@@ -9,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"hamlet/algos/boost"
 	"hamlet/algos/internal/logistic"
 )
 
@@ -28,40 +27,45 @@ type Margins struct {
 	dim    int
 }
 
-// MarginsOf returns the margins of b so far.
-func MarginsOf(b *AdaBoost) *Margins {
-	n := b.data.rows
+// MarginsOf returns the margins of b so far, which boosts with the labels y and these
+// sample weights, 1 each if nil.
+func MarginsOf(b *boost.AdaBoost, y, weights []float64) *Margins {
+	n := len(y)
+	if weights == nil {
+		weights = slices.Repeat([]float64{1}, n)
+	}
+	total := 0.0
+	for _, w := range weights {
+		total += w
+	}
+	f := make([]float64, n)
+	b.FTo(f)
 	m := &Margins{
 		values: make([]float64, n), sorted: make([]float64, n), share: make([]float64, n),
-		dim: b.data.dim,
+		dim: b.Ensemble().Dim(),
 	}
-	for _, r := range b.log {
+	for _, r := range b.Rounds() {
 		m.alphas += r.Alpha
 		m.logZ += logistic.Log(r.Z)
 	}
 	order := make([]int, n)
-	for i, f := range b.f {
+	for i, f := range f {
 		order[i] = i
 		if m.alphas > 0 {
-			m.values[i] = min(max(b.y[i]*f/m.alphas, -1), 1)
+			m.values[i] = min(max(y[i]*f/m.alphas, -1), 1)
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(m.values[i], m.values[j]) })
 	sum := 0.0
 	for k, i := range order {
-		sum += b.weights[i]
-		m.sorted[k], m.share[k] = m.values[i], sum/b.total
+		sum += weights[i]
+		m.sorted[k], m.share[k] = m.values[i], sum/total
 	}
 	return m
 }
 
 // To writes the margins in the order of the rows to dst, of length N.
-func (m *Margins) To(dst []float64) {
-	if len(dst) != len(m.values) {
-		panic(fmt.Sprintf("boost: a vector of length %d for %d rows", len(dst), len(m.values)))
-	}
-	copy(dst, m.values)
-}
+func (m *Margins) To(dst []float64) { copyTo(dst, m.values) }
 
 // Min returns the least margin.
 func (m *Margins) Min() float64 { return m.sorted[0] }

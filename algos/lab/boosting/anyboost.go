@@ -1,12 +1,14 @@
-// Laboratory: AnyBoost with any cost and step, for `hamlet-lab fit` and the tests.
-
-package boost
+package boosting
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
+	"hamlet/algos/boost"
 	"hamlet/algos/internal/logistic"
 )
 
@@ -24,7 +26,7 @@ const (
 
 // AnyBoostConfig says how to boost. Zero fields mean the defaults given.
 type AnyBoostConfig struct {
-	Rounds  int       // the limit of rounds, 1 to MaxRounds; 0 is 50
+	Rounds  int       // the limit of rounds, 1 to boost.MaxRounds; 0 is 50
 	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	Cost    Cost      // ExpCost by default
 	Step    Step      // LineStep by default
@@ -38,45 +40,59 @@ type AnyBoostConfig struct {
 //	−⟨∇C(f), h⟩ = Σ ωᵢ (−C′(yᵢfᵢ)) yᵢ h(xᵢ)/Σω,
 //
 // which is the stump of least weighted error under D ∝ −ωC′(yf), and adds α·h.
-// With the exponential cost and line search it is AdaBoost.
+// With the exponential cost and line search it is AdaBoost. Departures from the slides: D
+// is C′(yᵢfᵢ)/ΣC′(yⱼfⱼ), a positive distribution (59), and C(f) is the mean of C(yf) (57).
 //
-// Training ends before a round whose −⟨∇C, h⟩ is not positive (NoDescent). The line
+// Training ends before a round whose −⟨∇C, h⟩ is not positive (boost.NoDescent). The line
 // search finds the root of the cost's derivative between 0 and the first of 1, 2,
 // 4, … 64 where it is positive. If it is positive at none, α is 64 and training
-// ends (NoMinimum). C(f+αh) is convex in α for ExpCost (root in closed form) and
+// ends (boost.NoMinimum). C(f+αh) is convex in α for ExpCost (root in closed form) and
 // LogitCost (safeguarded Newton). With TanhCost there may be several roots; bisection
 // finds one. At f = 0 it has none, because sech² is even: the derivative −sech²α·⟨−∇C, h⟩
 // is negative for every α. So line search with TanhCost ends after one round; use
 // TheoremStep.
 type AnyBoost struct {
-	Booster[AnyBoostRound]
+	data    *boost.Data
+	y       []float64
+	weights []float64 // ω
+	total   float64   // Σω
+	rounds  int       // the number requested
 	cost    Cost
 	theorem bool // the step is TheoremStep
-	search  *Search
-	margin  []float64 // yh of the round
+	search  *boost.Search
+	f       []float64 // f(xᵢ) so far
 	slope   []float64 // −ωC′
 	scale   float64   // Σ of slope
+	dist    []float64 // D, slope/scale
+	signed  []int64   // −ωC′y in fixed point
+	margin  []float64 // yh of the round
+	log     []AnyBoostRound
+	stop    boost.Stop
 }
 
 // An AnyBoostRound is what one round found.
 type AnyBoostRound struct {
-	Stump      Stump
+	Stump      boost.Stump
 	Alpha      float64 // α, its weight in f, > 0
 	Descent    float64 // −⟨∇C, h⟩ before it
 	Cost       float64 // C(f) after it
 	TrainError float64 // of f so far, by sample weight; f = 0 counts as −1
 }
 
-func (r AnyBoostRound) addTo(e *Ensemble) { e.trees = append(e.trees, r.Stump.times(r.Alpha)) }
-
 // longestStep is the largest α of the line search.
 const longestStep = 64
 
+const defaultRounds = 50
+
 // NewAnyBoost prepares boosting on d with labels y = ±1, which it copies. The error
 // joins all that is wrong with y and cfg.
-func NewAnyBoost(d *Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
-	base, err := newBooster[AnyBoostRound](d, y, cfg.Weights, cfg.Rounds)
-	errs := []error{err}
+func NewAnyBoost(d *boost.Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
+	rounds := cmp.Or(cfg.Rounds, defaultRounds)
+	weights, total, err := d.SampleWeights(cfg.Weights)
+	errs := []error{d.CheckLabels(y), err}
+	if rounds < 0 || rounds > boost.MaxRounds {
+		errs = append(errs, fmt.Errorf("boost: %d rounds: want 1 to %d, or 0 for %d", rounds, boost.MaxRounds, defaultRounds))
+	}
 	if cfg.Cost > TanhCost {
 		errs = append(errs, fmt.Errorf("boost: unknown cost %d: want ExpCost, LogitCost or TanhCost", cfg.Cost))
 	}
@@ -89,13 +105,73 @@ func NewAnyBoost(d *Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	n := d.Rows()
 	b := &AnyBoost{
-		Booster: base, cost: cfg.Cost, theorem: cfg.Step == TheoremStep, search: d.NewSearch(),
-		margin: make([]float64, d.rows), slope: make([]float64, d.rows),
+		data: d, y: slices.Clone(y), weights: weights, total: total, rounds: rounds,
+		cost: cfg.Cost, theorem: cfg.Step == TheoremStep, search: d.NewSearch(),
+		f: make([]float64, n), slope: make([]float64, n), dist: make([]float64, n),
+		signed: make([]int64, n), margin: make([]float64, n),
+		log: make([]AnyBoostRound, 0, min(rounds, 1<<13)),
 	}
-	b.step = b.round
+	for i, w := range weights {
+		b.dist[i] = w / total
+	}
 	b.descend()
 	return b, nil
+}
+
+// Train runs the remaining rounds. If ctx is cancelled, it stops between two rounds
+// and returns the cause. The rounds done are kept, and Train may be called again.
+func (b *AnyBoost) Train(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("boost: stopped between rounds: %w", context.Cause(ctx))
+		}
+		if !b.Round() {
+			return nil
+		}
+	}
+}
+
+// Round runs one round. It returns false if training has ended; Stopped says why.
+func (b *AnyBoost) Round() bool {
+	if b.stop != boost.Running {
+		return false
+	}
+	done := b.round()
+	if b.stop == boost.Running && len(b.log) == b.rounds {
+		b.stop = boost.Rounds
+	}
+	return done
+}
+
+// Stopped returns why training has ended, or boost.Running.
+func (b *AnyBoost) Stopped() boost.Stop { return b.stop }
+
+// Rounds returns what each round found.
+func (b *AnyBoost) Rounds() []AnyBoostRound { return slices.Clone(b.log) }
+
+// Ensemble returns f(x) = Σ αh(x) so far.
+func (b *AnyBoost) Ensemble() *boost.Ensemble {
+	var trees []boost.Tree
+	for _, r := range b.log {
+		trees = append(trees, r.Stump.Times(r.Alpha))
+	}
+	return boost.NewEnsemble(b.data.Dim(), trees)
+}
+
+// FTo writes f(xᵢ) of each example to dst, of length N.
+func (b *AnyBoost) FTo(dst []float64) { copyTo(dst, b.f) }
+
+// WeightsTo writes D, the distribution over the examples for the next round, to
+// dst, of length N. It sums to 1.
+func (b *AnyBoost) WeightsTo(dst []float64) { copyTo(dst, b.dist) }
+
+func copyTo(dst, values []float64) {
+	if len(dst) != len(values) {
+		panic(fmt.Sprintf("boost: a vector of length %d for %d rows", len(dst), len(values)))
+	}
+	copy(dst, values)
 }
 
 // descend computes slope, scale and D from f.
@@ -113,17 +189,20 @@ func (b *AnyBoost) descend() {
 }
 
 func (b *AnyBoost) round() bool {
-	if Fix(b.signed, b.slope, b.y) == 0 {
-		return b.end(NoDescent) // the slope is 0 everywhere
+	if boost.Fix(b.signed, b.slope, b.y) == 0 { // the slope is 0 everywhere
+		b.stop = boost.NoDescent
+		return false
 	}
 	c, ok := b.search.Best(b.signed)
 	if !ok {
-		return b.end(NoCandidate)
+		b.stop = boost.NoCandidate
+		return false
 	}
-	h, right, wrong := b.data.marginsTo(b.margin, c, b.y, b.slope)
+	h, right, wrong := b.data.MarginsTo(b.margin, c, b.y, b.slope)
 	descent := (right - wrong) / b.total
-	if !(descent > 0) || c.size() <= noEdge {
-		return b.end(NoDescent)
+	if !(descent > 0) || c.NoEdge() {
+		b.stop = boost.NoDescent
+		return false
 	}
 	var α float64
 	switch {
@@ -135,17 +214,20 @@ func (b *AnyBoost) round() bool {
 		α, ok = b.lineStep()
 	}
 
-	cost := 0.0
+	cost, errs := 0.0, 0.0
 	for i, m := range b.margin {
 		b.f[i] += float64(α * m * b.y[i])
 		cost += float64(b.weights[i] * b.cost.Value(b.f[i]*b.y[i]))
+		if (b.f[i] > 0) != (b.y[i] > 0) {
+			errs += b.weights[i]
+		}
 	}
 	b.descend()
 	b.log = append(b.log, AnyBoostRound{
-		Stump: h, Alpha: α, Descent: descent, Cost: cost / b.total, TrainError: b.trainError(),
+		Stump: h, Alpha: α, Descent: descent, Cost: cost / b.total, TrainError: errs / b.total,
 	})
 	if !ok {
-		b.stop = NoMinimum
+		b.stop = boost.NoMinimum
 	}
 	return true
 }

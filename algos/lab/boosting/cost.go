@@ -1,6 +1,4 @@
-// Laboratory: the costs of AnyBoost.
-
-package boost
+package boosting
 
 import (
 	"fmt"

@@ -1,9 +1,11 @@
-package boost
+package boosting
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"hamlet/algos/boost"
 )
 
 // Reference: slides, 59 with its erratum: Dᵢ = C′(yᵢfᵢ)/ΣC′(yⱼfⱼ) with the
@@ -11,8 +13,12 @@ import (
 // its α.
 func TestAdaBoostWeightsAreAnyBoostsWithTheExponentialCost(t *testing.T) {
 	for _, k := range tasks() {
-		for _, d := range k.both(t) {
-			a, err := NewAdaBoost(d, k.y, AdaBoostConfig{Weights: k.weights})
+		quantised, err := boost.Quantise(k.x, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []*boost.Data{mustData(t, k.x), quantised} {
+			a, err := boost.NewAdaBoost(d, k.y, boost.AdaBoostConfig{Weights: k.weights})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,10 +39,10 @@ func TestAdaBoostWeightsAreAnyBoostsWithTheExponentialCost(t *testing.T) {
 				if b.Round() != more {
 					t.Fatalf("%s, round %d: AdaBoost %v, AnyBoost %v", k.name, round, a.Stopped(), b.Stopped())
 				}
-				if !more || a.Stopped() == Separated || a.log[round].Bound < 1e-8 {
+				if !more || a.Stopped() == boost.Separated || a.Rounds()[round].Bound < 1e-8 {
 					break
 				}
-				ra, rb := a.log[round], b.log[round]
+				ra, rb := a.Rounds()[round], b.log[round]
 				if ra.Stump != rb.Stump || !near(ra.Alpha, rb.Alpha, 1e-10) || !near(ra.Bound, rb.Cost, 1e-10) {
 					t.Fatalf("%s, round %d: AdaBoost %+v, AnyBoost %+v", k.name, round, ra, rb)
 				}
@@ -135,7 +141,7 @@ func TestLineStepIsTheRoot(t *testing.T) {
 					}
 					return sum / b.total
 				}
-				if b.Stopped() == NoMinimum {
+				if b.Stopped() == boost.NoMinimum {
 					for u := 1.0; u <= 64; u *= 2 {
 						if slope(u) > 0 {
 							t.Errorf("%s, %v: no minimum, but the derivative at %v is %v", k.name, c, u, slope(u))
