@@ -63,14 +63,14 @@ func normalise(d []float64) bool {
 	return true
 }
 
-// closedWeights writes (7) to dst from the ensemble's log-odds of y = +1:
+// ClosedWeightsTo writes (7) to dst from the ensemble's log-odds of y = +1:
 //
 //	Dᵢ ∝ ωᵢ·σ(−yᵢFᵢ),
 //
 // the closed form of (8), with sample weights ω (nil is 1 each). It works even if every σ
 // underflows. It returns false, and dst is undefined, if no ω is positive or a margin is
 // infinite. printed omits Qᵢ as in algorithm 3: Dᵢ ∝ ωᵢ·e^{−yᵢFᵢ/2}.
-func closedWeights(dst, y, logOdds, ω []float64, printed bool) bool {
+func ClosedWeightsTo(dst, y, logOdds, ω []float64, printed bool) bool {
 	checkLengths(len(dst), len(y))
 	checkLengths(len(y), len(logOdds))
 	least := math.Inf(1)

@@ -100,7 +100,7 @@ func NewContinuous(d *boost.Data, y []float64, cfg ContinuousConfig) (*Continuou
 		largest: make([]float64, d.Dim()), correct: make([]float64, d.Rows()),
 		log: make([]ContinuousRound, 0, s.rounds),
 	}
-	b.features, b.columns = standardise(d, cfg.Raw)
+	b.features, b.columns = Standardise(d, cfg.Raw)
 	for j := range b.largest {
 		for _, v := range b.column(j) {
 			b.largest[j] = max(b.largest[j], math.Abs(v))
@@ -139,9 +139,9 @@ func (b *Continuous) Round() bool {
 			u, y, d = p.u, p.y, p.d
 		}
 		if b.learner == Step {
-			h.step(u, y, d, b.rate)
+			h.FitStep(u, y, d, b.rate)
 		} else {
-			h.newton(u, y, d, b.largest[j])
+			h.FitNewton(u, y, d, b.largest[j])
 		}
 		if ε := h.confidenceError(u, y, d); ε < least-tie {
 			best, least = j, ε

@@ -55,7 +55,7 @@
 //   - Section 6 gives neither the length of the single gradient step nor a
 //     standardisation: features are standardised here, a step has length 1, and
 //     Newton, the default, fits the hypothesis to convergence instead (MEASURED.md).
-//     RealAdaBoost, its rival there, has the same hypotheses.
+//     Its rival there, Real AdaBoost, is in algos/lab/poe.
 //   - Appendix B: (37) lacks brackets around both sums, and x₂ of (42) is
 //     (P_e + 1 − P_e)/2 = ½, so that (44) holds.
 //

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/poe"
 	"hamlet/algos/poeboost"
 )
 
@@ -305,7 +306,7 @@ func TestRoundsTakeTheLeastError(t *testing.T) {
 			for i, row := range x {
 				p[i] = 1 / (1 + math.Exp(-y[i]*r.Hypothesis.LogOdds(row)))
 			}
-			if got, want := r.ConfidenceError, poeboost.ConfidenceError(d, p); math.Abs(got-want) > 1e-9 {
+			if got, want := r.ConfidenceError, poe.ConfidenceError(d, p); math.Abs(got-want) > 1e-9 {
 				t.Errorf("round %d: ε_c = %v, by (32) %v", len(rounds)-1, got, want)
 			}
 			if r.ErrorRate != max(r.ConfidenceError, 1e-6) {

@@ -54,23 +54,28 @@ func newSample(d *boost.Data, y, weights []float64, rounds int) (sample, error) 
 
 // weigh sets D by (7) from the log-odds, which are finite.
 func (s *sample) weigh() {
-	if !closedWeights(s.dist, s.y, s.logOdds, s.weights, s.printed) {
+	if !ClosedWeightsTo(s.dist, s.y, s.logOdds, s.weights, s.printed) {
 		panic("poeboost: no weight is left")
 	}
 }
 
 // state measures the ensemble.
-func (s *sample) state() State {
+func (s *sample) state() State { return StateOf(s.y, s.logOdds, s.weights) }
+
+// StateOf measures log-odds of y = +1, with sample weights of a positive sum.
+func StateOf(y, logOdds, weights []float64) State {
 	var m State
-	for i, f := range s.logOdds {
-		w := s.weights[i]
-		m.MeanLogLikelihood += float64(w * logistic.LogSigmoid(s.y[i]*f))
-		if (f > 0) != (s.y[i] > 0) {
+	total := 0.0
+	for i, f := range logOdds {
+		w := weights[i]
+		total += w
+		m.MeanLogLikelihood += float64(w * logistic.LogSigmoid(y[i]*f))
+		if (f > 0) != (y[i] > 0) {
 			m.TrainError += w
 		}
 	}
-	m.MeanLogLikelihood /= s.total
-	m.TrainError /= s.total
+	m.MeanLogLikelihood /= total
+	m.TrainError /= total
 	return m
 }
 

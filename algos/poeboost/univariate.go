@@ -41,10 +41,10 @@ func (h *Univariate) LogOdds(x []float64) float64 {
 	return float64(h.Weight*h.standard(x[h.Feature])) + h.Bias
 }
 
-// standardise returns a hypothesis for each feature, weight and bias 0, and the
+// Standardise returns a hypothesis for each feature, weight and bias 0, and the
 // standardised columns one after the other. If raw, mean 0 and deviation 1 stand for those
 // of the data.
-func standardise(d *boost.Data, raw bool) ([]Univariate, []float64) {
+func Standardise(d *boost.Data, raw bool) ([]Univariate, []float64) {
 	n := d.Rows()
 	hs, u := make([]Univariate, d.Dim()), make([]float64, n*d.Dim())
 	for j := range hs {
@@ -87,9 +87,9 @@ func moments(column []float64) (mean, sd float64) {
 	return math.Ldexp(scaled, exp), math.Ldexp(math.Sqrt(sum/n), exp)
 }
 
-// step sets w and b to one gradient step of Σ D ln p from 0, where each p is ½:
+// FitStep sets w and b to one gradient step of Σ D ln p from 0, where each p is ½:
 // rate·½ΣDyu and rate·½ΣDy. u is the feature's standardised column.
-func (h *Univariate) step(u, y, d []float64, rate float64) {
+func (h *Univariate) FitStep(u, y, d []float64, rate float64) {
 	w, b := 0.0, 0.0
 	for i, v := range u {
 		c := d[i] * y[i]
@@ -106,7 +106,7 @@ const (
 	passes   = 200  // the most passes over the data; usually three
 )
 
-// newton moves w and b to the maximum of F = Σ D ln σ(y(wu+b)) − λ/2·(w² + b²).
+// FitNewton moves w and b to the maximum of F = Σ D ln σ(y(wu+b)) − λ/2·(w² + b²).
 // largest is max|u|.
 //
 // F is concave. Where a step changes no log-odds by more than r, its second derivative
@@ -114,7 +114,7 @@ const (
 // analysis for logistic regression, 2010). So a Newton step with slope a = F′(0) has
 // F(1) − F(0) ≥ a(1 − (e^r − r − 1)/r²), more than a/10 for r ≤ 1.5. A longer one is
 // halved until r ≤ 1.5 or F still rises at its end: F never falls.
-func (h *Univariate) newton(u, y, d []float64, largest float64) {
+func (h *Univariate) FitNewton(u, y, d []float64, largest float64) {
 	w, b := h.Weight, h.Bias
 	at := slopesAt(u, y, d, w, b)
 	for n := 1; n < passes; {
@@ -168,7 +168,7 @@ func slopesAt(u, y, d []float64, w, b float64) slopes {
 	return s
 }
 
-// confidenceError is ConfidenceError of the hypothesis, from its log-odds:
+// confidenceError returns ε_c of (32), Σ_{p ≤ ½} D(1−2p) / Σ D|1−2p|, from log-odds:
 // |1−2p| = tanh(|z|/2).
 func (h *Univariate) confidenceError(u, y, d []float64) float64 {
 	wrong, all := 0.0, 0.0

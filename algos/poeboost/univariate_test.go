@@ -63,7 +63,7 @@ func TestNewtonFindsTheMaximum(t *testing.T) {
 		var first Univariate
 		for k, start := range [][2]float64{{0, 0}, {1, -1}, {-8, 3}, {50, 40}, {-1000, 0}} {
 			h := Univariate{Weight: start[0], Bias: start[1]}
-			h.newton(u, y, d, largestOf(u))
+			h.FitNewton(u, y, d, largestOf(u))
 			g := slopesAt(u, y, d, h.Weight, h.Bias)
 			if math.Abs(g.w) > 1e-12 || math.Abs(g.b) > 1e-12 {
 				t.Errorf("%s from %v: gradient (%.2g, %.2g) at w = %v, b = %v", c.name, start, g.w, g.b, h.Weight, h.Bias)
@@ -117,7 +117,7 @@ func TestStepIsOneGradientStep(t *testing.T) {
 	s := slopesAt(u, y, d, 0, 0)
 	for _, rate := range []float64{1, 0.25, 8} {
 		var h Univariate
-		h.step(u, y, d, rate)
+		h.FitStep(u, y, d, rate)
 		if math.Abs(h.Weight-rate*s.w) > 1e-14 || math.Abs(h.Bias-rate*s.b) > 1e-14 {
 			t.Errorf("rate %v: step to (%v, %v), gradient (%v, %v)", rate, h.Weight, h.Bias, s.w, s.b)
 		}
@@ -129,11 +129,16 @@ func TestConfidenceErrorFromLogOdds(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	u, y, d := problem(r, 60, 0.5)
 	for _, h := range []Univariate{{Weight: 1, Bias: 0.2}, {Weight: -0.5}, {Weight: 30, Bias: -2}, {}, {Bias: 1e-9}} {
-		p := make([]float64, len(u))
+		wrong, all := 0.0, 0.0
 		for i, v := range u {
-			p[i] = 1 / (1 + math.Exp(-y[i]*(h.Weight*v+h.Bias)))
+			c := d[i] * (1 - 2/(1+math.Exp(-y[i]*(h.Weight*v+h.Bias))))
+			wrong, all = wrong+max(c, 0), all+math.Abs(c)
 		}
-		if got, want := h.confidenceError(u, y, d), ConfidenceError(d, p); math.Abs(got-want) > 1e-7 {
+		want := 0.5
+		if all > 0 {
+			want = wrong / all
+		}
+		if got := h.confidenceError(u, y, d); math.Abs(got-want) > 1e-7 {
 			t.Errorf("w = %v, b = %v: ε_c = %v, by (32) %v", h.Weight, h.Bias, got, want)
 		}
 	}
@@ -164,7 +169,7 @@ func TestMoments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, u := standardise(d, false)
+	_, u := Standardise(d, false)
 	if math.Abs(u[0]-math.Sqrt(3)) > 1e-14 || math.Abs(u[1]+1/math.Sqrt(3)) > 1e-14 {
 		t.Errorf("standardised to %v, want √3 and −1/√3", u)
 	}
@@ -191,12 +196,30 @@ func BenchmarkNewton(b *testing.B) {
 	for _, start := range []struct {
 		name string
 		h    Univariate
-	}{{"from 0", Univariate{}}, {"from the maximum", func() (h Univariate) { h.newton(u, y, d, largest); return h }()}} {
+	}{{"from 0", Univariate{}}, {"from the maximum", func() (h Univariate) { h.FitNewton(u, y, d, largest); return h }()}} {
 		b.Run(start.name, func(b *testing.B) {
 			for b.Loop() {
 				h := start.h
-				h.newton(u, y, d, largest)
+				h.FitNewton(u, y, d, largest)
 			}
 		})
+	}
+}
+
+// Reference: eqs. 17, 18, 21 and 22: an expert with P_e = e^−α/(e^−α + e^α) has the
+// log-odds 2αh(x), and expertLogOdds of a certain hypothesis is that.
+func TestExpertLogOdds(t *testing.T) {
+	for _, pE := range []float64{1e-6, 0.01, 0.3, 0.5} {
+		for _, z := range []float64{0, 1e-17, 1e-9, 0.3, 5, 40, 800, math.Inf(1)} {
+			s := 1 / (1 + math.Exp(-z))
+			want := math.Log(((1-pE)*s + pE*(1-s)) / ((1-pE)*(1-s) + pE*s))
+			got, mirrored := expertLogOdds(z, pE), expertLogOdds(-z, pE)
+			if math.Abs(got-want) > 1e-10 || got != -mirrored {
+				t.Errorf("P_e = %v, z = %v: log-odds %v and %v, want ±%v", pE, z, got, mirrored, want)
+			}
+		}
+		if got, want := expertLogOdds(math.Inf(1), pE), math.Log((1-pE)/pE); math.Abs(got-want) > 1e-12 {
+			t.Errorf("P_e = %v: log-odds %v of a certainty, want 2α = %v", pE, got, want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hamlet/algos/lab/information"
+	"hamlet/algos/lab/poe"
 	"hamlet/algos/poeboost"
 )
 
@@ -33,17 +34,17 @@ func poeAlgebra(_ context.Context, q *poeAlgebraRequest) (*poeAlgebraReply, erro
 	if err := information.Check(q.D); err != nil {
 		problems = append(problems, wrong("d", "%w", err))
 	}
-	if !poeboost.WeightsTo(r.DFromPrev, q.PPrev) {
+	if !poe.WeightsTo(r.DFromPrev, q.PPrev) {
 		problems = append(problems, wrong("p_prev", "1 everywhere: an ensemble that is certain leaves no weights"))
 	}
 	if err := joined(problems); err != nil {
 		return nil, err
 	}
-	r.EpsilonC = poeboost.ConfidenceError(q.D, q.PCorrect)
+	r.EpsilonC = poe.ConfidenceError(q.D, q.PCorrect)
 	poeboost.ExpertTo(r.ExpertP, q.PCorrect, q.PE)
 	r.Constraint = poeboost.Constraint(q.D, r.ExpertP)
-	r.Bound = poeboost.Bound(q.D, q.PCorrect, q.PE)
-	if !poeboost.NextWeightsTo(r.DNext, r.DFromPrev, r.ExpertP, q.PPrev) {
+	r.Bound = poe.Bound(q.D, q.PCorrect, q.PE)
+	if !poe.NextWeightsTo(r.DNext, r.DFromPrev, r.ExpertP, q.PPrev) {
 		return nil, wrong("p_e", "so near 0 or 1 that the expert leaves no weights")
 	}
 	return r, nil

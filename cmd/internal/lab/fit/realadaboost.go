@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/poe"
 	"hamlet/algos/poeboost"
 )
 
@@ -73,14 +74,14 @@ func (q *realAdaBoostRequest) logistic(ctx context.Context) (*realAdaBoostReply,
 	if q.Smoothing != nil {
 		return nil, nil, wrong("smoothing", "only stumps have leaves to smooth")
 	}
-	cfg := poeboost.RealAdaBoostConfig{Rounds: q.Rounds, Weights: q.relative(), Learner: poeboost.Step, Rate: q.Rate}
+	cfg := poe.RealAdaBoostConfig{Rounds: q.Rounds, Weights: q.relative(), Learner: poeboost.Step, Rate: q.Rate}
 	if q.Fitted == "newton" {
 		cfg.Learner = poeboost.Newton
 	}
 	if q.Criterion == "z" {
-		cfg.Criterion = poeboost.LeastZ
+		cfg.Criterion = poe.LeastZ
 	}
-	b, err := train(ctx, q.X, q.Y, poeboost.NewRealAdaBoost, cfg)
+	b, err := train(ctx, q.X, q.Y, poe.NewRealAdaBoost, cfg)
 	if err != nil {
 		return nil, nil, err
 	}

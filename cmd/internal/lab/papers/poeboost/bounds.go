@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/poe"
 	"hamlet/algos/poeboost"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
@@ -110,13 +111,13 @@ func follow(ctx context.Context, x [][]float64, y []float64, cfg poeboost.Contin
 		for i, row := range x {
 			apart(&c.Expert, expert[i], sigmoid(y[i]*opinion.LogOdds(row)))
 		}
-		constraint, bound := poeboost.Constraint(weights, expert), poeboost.Bound(weights, correct, o.ErrorRate)
+		constraint, bound := poeboost.Constraint(weights, expert), poe.Bound(weights, correct, o.ErrorRate)
 		c.Constraint, c.Bound = append(c.Constraint, constraint), append(c.Bound, bound)
 		c.Chords = max(c.Chords, constraint-bound)
-		ε := poeboost.ConfidenceError(weights, correct) // (32)
+		ε := poe.ConfidenceError(weights, correct) // (32)
 		apart(&c.Epsilon, ε, o.ConfidenceError)
 		c.Floor, c.Half = min(c.Floor, o.ErrorRate-ε), max(c.Half, o.ErrorRate)
-		poeboost.NextWeightsTo(recursive, recursive, expert, prev) // (8)
+		poe.NextWeightsTo(recursive, recursive, expert, prev) // (8)
 		last = c.join(prev, expert, last)
 	}
 	return c, nil
@@ -169,7 +170,7 @@ func followDiscrete(ctx context.Context, x [][]float64, y []float64, rounds int)
 		c.Constraint = append(c.Constraint, constraint)
 		apart(&c.Discrete, constraint, 1+2*math.Sqrt(ε*(1-ε)))
 		apart(&c.Epsilon, ε, o.Epsilon)
-		poeboost.NextWeightsTo(weights, weights, expert, prev)
+		poe.NextWeightsTo(weights, weights, expert, prev)
 		last = c.join(prev, expert, last)
 	}
 	greedy, err := run(poeboost.DiscreteConfig{ErrorRate: poeboost.Greedy})

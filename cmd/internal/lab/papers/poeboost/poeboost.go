@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/poe"
 	"hamlet/algos/poeboost"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
@@ -171,7 +172,7 @@ func compete(ctx context.Context, x [][]float64, y []float64, r *rand.Rand, way 
 	if way == newton {
 		learner = poeboost.Newton
 	}
-	real, err := poeboost.NewRealAdaBoost(d, learnY, poeboost.RealAdaBoostConfig{Rounds: experts, Learner: learner,
+	real, err := poe.NewRealAdaBoost(d, learnY, poe.RealAdaBoostConfig{Rounds: experts, Learner: learner,
 		Raw: way == raw})
 	if err != nil {
 		return c, err

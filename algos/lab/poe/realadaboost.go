@@ -1,9 +1,7 @@
-// Laboratory: the rival of POEBoost.CS in table 2, for `hamlet-lab fit`, the experiments and
-// the tests.
-
-package poeboost
+package poe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 
 	"hamlet/algos/boost"
 	"hamlet/algos/internal/logistic"
+	"hamlet/algos/poeboost"
 )
 
 // A Criterion says which hypothesis a round of Real AdaBoost takes.
@@ -27,12 +26,12 @@ const (
 
 // RealAdaBoostConfig says how to run Real AdaBoost. Zero fields mean the defaults given.
 type RealAdaBoostConfig struct {
-	Rounds    int       // the most rounds to run, 1 to boost.MaxRounds; 0 is DefaultRounds
-	Weights   []float64 // ω, a sample weight for each row, not negative; nil is 1 each
-	Learner   Learner   // Newton by default
-	Rate      float64   // the length of Step's step, in (0, MaxRate]; 0 is 1
-	Criterion Criterion // MeanProbability by default
-	Raw       bool      // features as they are, not standardised
+	Rounds    int              // the most rounds to run, 1 to boost.MaxRounds; 0 is DefaultRounds
+	Weights   []float64        // ω, a sample weight for each row, not negative; nil is 1 each
+	Learner   poeboost.Learner // Newton by default
+	Rate      float64          // the length of Step's step, in (0, MaxRate]; 0 is 1
+	Criterion Criterion        // MeanProbability by default
+	Raw       bool             // features as they are, not standardised
 }
 
 // RealAdaBoost is Real AdaBoost over univariate logistic regression, which the paper
@@ -53,30 +52,40 @@ type RealAdaBoostConfig struct {
 // before a round whose best hypothesis is no better than p = ½ by the Criterion
 // (boost.NoEdge). Features are standardised by the rows, whatever their weights, but for Raw.
 type RealAdaBoost struct {
-	sample
-	learner   Learner
+	data      *boost.Data
+	y         []float64
+	weights   []float64 // ω, in [0, 1]
+	logOdds   []float64 // 2f(xᵢ)
+	dist      []float64 // D of the next round
+	rounds    int       // the most rounds to run
+	stop      boost.Stop
+	learner   poeboost.Learner
 	rate      float64
 	criterion Criterion
-	features  []Univariate // the last fit of each
-	columns   []float64    // standardised
-	largest   []float64    // max|u| of each column
+	features  []poeboost.Univariate // the last fit of each
+	columns   []float64             // standardised
+	largest   []float64             // max|u| of each column
 	log       []RealAdaBoostRound
 }
 
 // A RealAdaBoostRound is the result of one round.
 type RealAdaBoostRound struct {
-	Hypothesis      Univariate
+	Hypothesis      poeboost.Univariate
 	MeanProbability float64 // Σ D P(y | x, h)
 	Z               float64 // the normaliser Σ D e^(−y f_t)
-	State                   // after the round
+	poeboost.State          // after the round
 }
 
 // NewRealAdaBoost prepares Real AdaBoost on d with labels y = ±1, which are copied. The
 // error joins all faults of y and cfg.
 func NewRealAdaBoost(d *boost.Data, y []float64, cfg RealAdaBoostConfig) (*RealAdaBoost, error) {
-	s, err := newSample(d, y, cfg.Weights, cfg.Rounds)
-	errs := []error{err}
-	if cfg.Learner > Step {
+	ω, _, err := d.SampleWeights(cfg.Weights)
+	errs := []error{d.CheckLabels(y), err}
+	rounds := cmp.Or(cfg.Rounds, poeboost.DefaultRounds)
+	if rounds < 0 || rounds > boost.MaxRounds {
+		errs = append(errs, fmt.Errorf("poeboost: %d rounds: want 1 to %d, or 0 for %d", rounds, boost.MaxRounds, poeboost.DefaultRounds))
+	}
+	if cfg.Learner > poeboost.Step {
 		errs = append(errs, fmt.Errorf("poeboost: unknown learner %d: want Newton or Step", cfg.Learner))
 	}
 	if cfg.Criterion > LeastZ {
@@ -85,19 +94,21 @@ func NewRealAdaBoost(d *boost.Data, y []float64, cfg RealAdaBoostConfig) (*RealA
 	if cfg.Rate == 0 {
 		cfg.Rate = 1
 	}
-	if !(cfg.Rate > 0 && cfg.Rate <= MaxRate) {
-		errs = append(errs, fmt.Errorf("poeboost: rate %v: want one in (0, %g], or 0 for 1", cfg.Rate, float64(MaxRate)))
+	if !(cfg.Rate > 0 && cfg.Rate <= poeboost.MaxRate) {
+		errs = append(errs, fmt.Errorf("poeboost: rate %v: want one in (0, %g], or 0 for 1", cfg.Rate, float64(poeboost.MaxRate)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	s.printed = true // D ∝ ω e^(−F/2·y), and F = 2f
+	n := d.Rows()
 	b := &RealAdaBoost{
-		sample: s, learner: cfg.Learner, rate: cfg.Rate, criterion: cfg.Criterion,
+		data: d, y: slices.Clone(y), weights: ω, rounds: rounds,
+		logOdds: make([]float64, n), dist: make([]float64, n),
+		learner: cfg.Learner, rate: cfg.Rate, criterion: cfg.Criterion,
 		largest: make([]float64, d.Dim()),
-		log:     make([]RealAdaBoostRound, 0, s.rounds),
+		log:     make([]RealAdaBoostRound, 0, rounds),
 	}
-	b.features, b.columns = standardise(d, cfg.Raw)
+	b.features, b.columns = poeboost.Standardise(d, cfg.Raw)
 	for j := range b.largest {
 		for _, v := range b.column(j) {
 			b.largest[j] = max(b.largest[j], math.Abs(v))
@@ -113,26 +124,42 @@ func (b *RealAdaBoost) column(j int) []float64 {
 	return b.columns[j*n : (j+1)*n]
 }
 
+// weigh sets D from the log-odds: ω e^(−F/2·y) with F = 2f.
+func (b *RealAdaBoost) weigh() {
+	if !poeboost.ClosedWeightsTo(b.dist, b.y, b.logOdds, b.weights, true) {
+		panic("poeboost: no weight is left")
+	}
+}
+
 // Train runs all remaining rounds. If ctx is cancelled, Train stops between two rounds
 // and returns the cause; a later call continues with the next round.
-func (b *RealAdaBoost) Train(ctx context.Context) error { return train(ctx, b.Round) }
+func (b *RealAdaBoost) Train(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("poeboost: stopped between rounds: %w", context.Cause(ctx))
+		}
+		if !b.Round() {
+			return nil
+		}
+	}
+}
 
 // Round runs one round. It returns false if training has ended; Stopped says why. It costs
 // 2N exponentials per feature with Step, some five times N with Newton, and allocates nothing.
 func (b *RealAdaBoost) Round() bool {
-	if b.finished() {
+	if b.stop != boost.Running {
 		return false
 	}
 	best, least := 0, math.Inf(1)
 	var r RealAdaBoostRound
 	for j := range b.features {
 		h, u := &b.features[j], b.column(j)
-		if b.learner == Step {
-			h.step(u, b.y, b.dist, b.rate)
+		if b.learner == poeboost.Step {
+			h.FitStep(u, b.y, b.dist, b.rate)
 		} else {
-			h.newton(u, b.y, b.dist, b.largest[j])
+			h.FitNewton(u, b.y, b.dist, b.largest[j])
 		}
-		p, z := h.criteria(u, b.y, b.dist)
+		p, z := criteria(h, u, b.y, b.dist)
 		c := 1 - p
 		if b.criterion == LeastZ {
 			c = z
@@ -156,12 +183,18 @@ func (b *RealAdaBoost) Round() bool {
 		b.logOdds[i] += bounded(float64(h.Weight*u) + h.Bias)
 	}
 	b.weigh()
-	r.State = b.state()
+	r.State = poeboost.StateOf(b.y, b.logOdds, b.weights)
 	b.log = append(b.log, r)
-	b.done++
-	b.finished()
+	if len(b.log) == b.rounds {
+		b.stop = boost.Rounds
+	}
 	return true
 }
+
+const (
+	tie    = 0x1p-46 // a better criterion is less by more
+	noEdge = 0x1p-39 // a smaller gain counts as 0: rounding of some 8,000 weights
+)
 
 // mostLogOdds is ln((1−10⁻⁶)/10⁻⁶): no hypothesis adds more to a log-odds.
 const mostLogOdds = 13.81550955796412739
@@ -170,7 +203,7 @@ const mostLogOdds = 13.81550955796412739
 func bounded(z float64) float64 { return min(max(z, -mostLogOdds), mostLogOdds) }
 
 // criteria returns Σ D P(y | x, h) and Z = Σ D e^(−y f_t) of the hypothesis.
-func (h *Univariate) criteria(u, y, d []float64) (p, z float64) {
+func criteria(h *poeboost.Univariate, u, y, d []float64) (p, z float64) {
 	y, d = y[:len(u)], d[:len(u)]
 	for i, v := range u {
 		t := y[i] * bounded(float64(h.Weight*v)+h.Bias)
@@ -178,6 +211,21 @@ func (h *Univariate) criteria(u, y, d []float64) (p, z float64) {
 		z += float64(d[i] * logistic.Exp(-t/2))
 	}
 	return p, z
+}
+
+// Stopped returns why training has ended, or boost.Running.
+func (b *RealAdaBoost) Stopped() boost.Stop { return b.stop }
+
+// LogOddsTo writes 2f(xᵢ) to dst, of length N.
+func (b *RealAdaBoost) LogOddsTo(dst []float64) {
+	sameLength(len(dst), len(b.logOdds))
+	copy(dst, b.logOdds)
+}
+
+// WeightsTo writes D of the next round to dst, of length N. It sums to 1.
+func (b *RealAdaBoost) WeightsTo(dst []float64) {
+	sameLength(len(dst), len(b.dist))
+	copy(dst, b.dist)
 }
 
 // Rounds returns the results of all rounds.
@@ -196,7 +244,7 @@ func (b *RealAdaBoost) Ensemble() *RealEnsemble {
 // used concurrently.
 type RealEnsemble struct {
 	dim        int
-	hypotheses []Univariate
+	hypotheses []poeboost.Univariate
 }
 
 // Dim returns the number of inputs.
@@ -209,7 +257,9 @@ func (e *RealEnsemble) Len() int { return len(e.hypotheses) }
 // rounds. They are finite for every x; a NaN in x is the feature's mean. It panics if
 // len(x) ≠ Dim.
 func (e *RealEnsemble) LogOdds(x []float64) float64 {
-	checkInputs(len(x), e.dim)
+	if len(x) != e.dim {
+		panic(fmt.Sprintf("poeboost: a vector of length %d for %d inputs", len(x), e.dim))
+	}
 	f := 0.0
 	for i := range e.hypotheses {
 		f += bounded(e.hypotheses[i].LogOdds(x))

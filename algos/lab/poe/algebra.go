@@ -1,7 +1,6 @@
-// Laboratory: formulas of the paper that the boosters use in another form, for hamlet
-// fit and tests. algebra.go explains the arguments.
+package poe
 
-package poeboost
+import "fmt"
 
 // ConfidenceError returns ε_c of (32), the confidence-weighted error of the
 // hypothesis,
@@ -11,7 +10,7 @@ package poeboost
 // For p in {0, 1} it is the weighted error ε. If p = ½ everywhere, it is 0/0 and returned
 // as ½. (The paper's form of the denominator needs weights that sum to 1; this does not.)
 func ConfidenceError(d, pCorrect []float64) float64 {
-	checkLengths(len(d), len(pCorrect))
+	sameLength(len(d), len(pCorrect))
 	wrong, all := 0.0, 0.0
 	for i, p := range pCorrect {
 		c := float64(d[i] * (1 - 2*p))
@@ -35,7 +34,7 @@ func ConfidenceError(d, pCorrect []float64) float64 {
 //
 // If the weights sum to 1, it is at most 2 exactly for ε_c ≤ P_e ≤ ½ (31).
 func Bound(d, pCorrect []float64, pE float64) float64 {
-	checkLengths(len(d), len(pCorrect))
+	sameLength(len(d), len(pCorrect))
 	wrong, right := 1/pE, 1/(1-pE)
 	sum := 0.0
 	for i, p := range pCorrect {
@@ -53,11 +52,11 @@ func Bound(d, pCorrect []float64, pE float64) float64 {
 // WeightsTo writes (7) to dst: Dᵢ ∝ 1 − prevᵢ, the ensemble's probability of the wrong
 // label. It returns false, and dst is undefined, if 1 − prev is 0 for every example.
 func WeightsTo(dst, prev []float64) bool {
-	checkLengths(len(dst), len(prev))
+	sameLength(len(dst), len(prev))
 	for i, p := range prev {
 		dst[i] = 1 - p
 	}
-	return normalise(dst)
+	return normalised(dst)
 }
 
 // NextWeightsTo writes (8) to dst, the weights after an expert was added,
@@ -67,9 +66,9 @@ func WeightsTo(dst, prev []float64) bool {
 // normalised. (Algorithms 2 and 3 omit Qᵢ (9), which makes POEBoost.DS AdaBoost.) It
 // returns false if no weight is positive.
 func NextWeightsTo(dst, d, expert, prev []float64) bool {
-	checkLengths(len(dst), len(d))
-	checkLengths(len(d), len(expert))
-	checkLengths(len(d), len(prev))
+	sameLength(len(dst), len(d))
+	sameLength(len(d), len(expert))
+	sameLength(len(d), len(prev))
 	for i, p := range expert {
 		w := d[i]
 		if w > 0 { // else Qᵢ may be 0
@@ -78,11 +77,26 @@ func NextWeightsTo(dst, d, expert, prev []float64) bool {
 		}
 		dst[i] = w
 	}
-	return normalise(dst)
+	return normalised(dst)
 }
 
-// ClosedWeightsTo writes (7) to dst from the ensemble's log-odds, as the boosters do. It
-// returns false, and dst is undefined, if no weight is positive.
-func ClosedWeightsTo(dst, y, logOdds, ω []float64) bool {
-	return closedWeights(dst, y, logOdds, ω, false)
+// normalised divides d by its sum, and returns false if that is not positive.
+func normalised(d []float64) bool {
+	sum := 0.0
+	for _, w := range d {
+		sum += w
+	}
+	if !(sum > 0) {
+		return false
+	}
+	for i := range d {
+		d[i] /= sum
+	}
+	return true
+}
+
+func sameLength(a, b int) {
+	if a != b {
+		panic(fmt.Sprintf("poeboost: vectors of %d and %d examples", a, b))
+	}
 }

@@ -1,4 +1,4 @@
-package poeboost
+package poe
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hamlet/algos/poeboost"
 )
 
 const near = 1e-12
@@ -16,7 +18,7 @@ func drawCase(t *rapid.T) (d, pCorrect []float64) {
 	n := rapid.IntRange(1, 9).Draw(t, "n")
 	probability := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.5, 1, 1e-12, 1 - 1e-12}))
 	d = rapid.SliceOfN(rapid.Float64Range(0.01, 1), n, n).Draw(t, "d")
-	normalise(d)
+	normalised(d)
 	return d, rapid.SliceOfN(probability, n, n).Draw(t, "p")
 }
 
@@ -41,7 +43,7 @@ func TestConstraintGuardsTheLikelihood(t *testing.T) {
 			after := p * prev[i] / (p*prev[i] + (1-p)*(1-prev[i])) // (2)
 			gain += math.Log(after) - math.Log(prev[i])
 		}
-		if c := Constraint(d, expert); c <= 2 {
+		if c := poeboost.Constraint(d, expert); c <= 2 {
 			tight++
 			if gain < -near {
 				t.Errorf("(6) is %v, and the log likelihood fell by %v", c, -gain)
@@ -60,8 +62,8 @@ func TestErrorRateBetweenEpsilonAndHalf(t *testing.T) {
 		d, p := []float64{ε, 1 - ε}, []float64{0, 1}
 		at := func(pE float64) float64 {
 			expert := make([]float64, 2)
-			ExpertTo(expert, p, pE)
-			return Constraint(d, expert)
+			poeboost.ExpertTo(expert, p, pE)
+			return poeboost.Constraint(d, expert)
 		}
 		for _, pE := range []float64{ε, 0.5} {
 			if c := at(pE); math.Abs(c-2) > near {
@@ -87,7 +89,7 @@ func TestErrorRateBetweenEpsilonAndHalf(t *testing.T) {
 func TestMinimisingErrorIsTheMinimum(t *testing.T) {
 	for _, ε := range []float64{1e-10, 1e-4, 0.1, 0.3, 0.49} {
 		six := func(pE float64) float64 { return (1-ε)/(1-pE) + ε/pE }
-		pE := MinimisingError(ε)
+		pE := poeboost.MinimisingError(ε)
 		if got, want := six(pE), 1+2*math.Sqrt(ε*(1-ε)); math.Abs(got-want) > near {
 			t.Errorf("ε = %v: (6) is %v at the minimiser, want %v", ε, got, want)
 		}
@@ -110,15 +112,15 @@ func TestBoundIsAboveTheConstraint(t *testing.T) {
 		d, p := drawCase(t)
 		pE := rapid.Float64Range(1e-6, 0.5).Draw(t, "pE")
 		expert := make([]float64, len(p))
-		ExpertTo(expert, p, pE)
-		if c, b := Constraint(d, expert), Bound(d, p, pE); !(c <= b+near*b) {
+		poeboost.ExpertTo(expert, p, pE)
+		if c, b := poeboost.Constraint(d, expert), Bound(d, p, pE); !(c <= b+near*b) {
 			t.Errorf("d = %v, p = %v, P_e = %v: (6) is %v, above the bound %v", d, p, pE, c, b)
 		}
 		for i := range p {
 			p[i] = math.Round(2*p[i]) / 2
 		}
-		ExpertTo(expert, p, pE)
-		if c, b := Constraint(d, expert), Bound(d, p, pE); math.Abs(c-b) > near*b {
+		poeboost.ExpertTo(expert, p, pE)
+		if c, b := poeboost.Constraint(d, expert), Bound(d, p, pE); math.Abs(c-b) > near*b {
 			t.Errorf("d = %v, p = %v, P_e = %v: (6) is %v, the bound %v, want them equal", d, p, pE, c, b)
 		}
 	})
@@ -204,7 +206,7 @@ func TestWeightsInClosedForm(t *testing.T) {
 		}
 		WeightsTo(fresh, prev)
 		closed := make([]float64, n)
-		ClosedWeightsTo(closed, y, f, nil)
+		poeboost.ClosedWeightsTo(closed, y, f, nil, false)
 		for i := range d {
 			if math.Abs(d[i]-fresh[i]) > near || math.Abs(d[i]-closed[i]) > near {
 				t.Fatalf("round %d, example %d: D by recursion %v, by (7) %v, closed %v", round, i, d[i], fresh[i], closed[i])
@@ -225,7 +227,7 @@ func TestWeightsFarOut(t *testing.T) {
 		{[]float64{0, 0, 0, 800}, []float64{1. / 3, 1. / 3, 1. / 3, 0}},
 	} {
 		d := make([]float64, 4)
-		if !ClosedWeightsTo(d, y, c.f, nil) {
+		if !poeboost.ClosedWeightsTo(d, y, c.f, nil, false) {
 			t.Fatalf("F = %v: no weights", c.f)
 		}
 		for i := range d {
@@ -236,10 +238,10 @@ func TestWeightsFarOut(t *testing.T) {
 		}
 	}
 	d := make([]float64, 4)
-	if ClosedWeightsTo(d, y, make([]float64, 4), make([]float64, 4)) {
+	if poeboost.ClosedWeightsTo(d, y, make([]float64, 4), make([]float64, 4), false) {
 		t.Error("weights of examples that weigh nothing")
 	}
-	if !ClosedWeightsTo(d, y, []float64{-1e9, 0, 0, 3}, []float64{0, 1, 0, 1}) || d[0] != 0 || d[2] != 0 || d[1] < 0.9 {
+	if !poeboost.ClosedWeightsTo(d, y, []float64{-1e9, 0, 0, 3}, []float64{0, 1, 0, 1}, false) || d[0] != 0 || d[2] != 0 || d[1] < 0.9 {
 		t.Errorf("D = %v: examples of weight 0 must not count, not even their margins", d)
 	}
 }
@@ -255,23 +257,5 @@ func TestNoWeightsLeft(t *testing.T) {
 	}
 	if !NextWeightsTo(d, []float64{1, 0}, []float64{0.3, 0}, []float64{0.4, 1}) || d[0] != 1 || d[1] != 0 {
 		t.Errorf("D = %v, want 1, 0: an example without weight stays without", d)
-	}
-}
-
-// Reference: eqs. 17, 18, 21 and 22: an expert with P_e = e^−α/(e^−α + e^α) has the
-// log-odds 2αh(x), and expertLogOdds of a certain hypothesis is that.
-func TestExpertLogOdds(t *testing.T) {
-	for _, pE := range []float64{1e-6, 0.01, 0.3, 0.5} {
-		for _, z := range []float64{0, 1e-17, 1e-9, 0.3, 5, 40, 800, math.Inf(1)} {
-			s := 1 / (1 + math.Exp(-z))
-			want := math.Log(((1-pE)*s + pE*(1-s)) / ((1-pE)*(1-s) + pE*s))
-			got, mirrored := expertLogOdds(z, pE), expertLogOdds(-z, pE)
-			if math.Abs(got-want) > 1e-10 || got != -mirrored {
-				t.Errorf("P_e = %v, z = %v: log-odds %v and %v, want ±%v", pE, z, got, mirrored, want)
-			}
-		}
-		if got, want := expertLogOdds(math.Inf(1), pE), math.Log((1-pE)/pE); math.Abs(got-want) > 1e-12 {
-			t.Errorf("P_e = %v: log-odds %v of a certainty, want 2α = %v", pE, got, want)
-		}
 	}
 }

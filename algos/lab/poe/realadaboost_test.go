@@ -1,16 +1,44 @@
-package poeboost_test
+package poe_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"hamlet/algos/boost"
+	"hamlet/algos/lab/poe"
 	"hamlet/algos/poeboost"
 )
 
-func newRealAdaBoost(tb testing.TB, x [][]float64, y []float64, cfg poeboost.RealAdaBoostConfig) *poeboost.RealAdaBoost {
+func newData(tb testing.TB, x [][]float64) *boost.Data {
 	tb.Helper()
-	b, err := poeboost.NewRealAdaBoost(newData(tb, x), y, cfg)
+	d, err := boost.NewData(x)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+// noise draws rows of which the first features decide, with flipped labels.
+func noise(seed uint64, n, dim int, flips float64) (x [][]float64, y []float64) {
+	r := rand.New(rand.NewPCG(seed, 11))
+	for range n {
+		row := make([]float64, dim)
+		for j := range row {
+			row[j] = math.Round(100*r.NormFloat64()) / 100
+		}
+		label := math.Copysign(1, row[0]+0.7*row[1%dim]-0.4*row[2%dim]+0.1)
+		if r.Float64() < flips {
+			label = -label
+		}
+		x, y = append(x, row), append(y, label)
+	}
+	return x, y
+}
+
+func newRealAdaBoost(tb testing.TB, x [][]float64, y []float64, cfg poe.RealAdaBoostConfig) *poe.RealAdaBoost {
+	tb.Helper()
+	b, err := poe.NewRealAdaBoost(newData(tb, x), y, cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -28,9 +56,9 @@ func TestRealAdaBoostByDefinition(t *testing.T) {
 		ω[i] = float64(1 + i%3)
 		total += ω[i]
 	}
-	for _, c := range []poeboost.RealAdaBoostConfig{
+	for _, c := range []poe.RealAdaBoostConfig{
 		{}, {Learner: poeboost.Step}, {Learner: poeboost.Step, Rate: 5},
-		{Criterion: poeboost.LeastZ}, {Criterion: poeboost.LeastZ, Learner: poeboost.Step},
+		{Criterion: poe.LeastZ}, {Criterion: poe.LeastZ, Learner: poeboost.Step},
 	} {
 		c.Rounds, c.Weights = 20, ω
 		b := newRealAdaBoost(t, x, y, c)
@@ -96,8 +124,8 @@ func near(t *testing.T, what string, got, want float64) {
 // each feature alone.
 func TestRealAdaBoostTakesTheBestFeature(t *testing.T) {
 	x, y := noise(32, 120, 5, 0.15)
-	for _, criterion := range []poeboost.Criterion{poeboost.MeanProbability, poeboost.LeastZ} {
-		b := newRealAdaBoost(t, x, y, poeboost.RealAdaBoostConfig{Rounds: 8, Criterion: criterion})
+	for _, criterion := range []poe.Criterion{poe.MeanProbability, poe.LeastZ} {
+		b := newRealAdaBoost(t, x, y, poe.RealAdaBoostConfig{Rounds: 8, Criterion: criterion})
 		d := make([]float64, len(y))
 		for k := 0; ; k++ {
 			b.WeightsTo(d)
@@ -110,12 +138,12 @@ func TestRealAdaBoostTakesTheBestFeature(t *testing.T) {
 				for i := range x {
 					column[i] = x[i][j : j+1]
 				}
-				one := newRealAdaBoost(t, column, y, poeboost.RealAdaBoostConfig{Rounds: 1, Weights: d})
+				one := newRealAdaBoost(t, column, y, poe.RealAdaBoostConfig{Rounds: 1, Weights: d})
 				if !one.Round() {
 					continue
 				}
 				c := 1 - one.Rounds()[0].MeanProbability
-				if criterion == poeboost.LeastZ {
+				if criterion == poe.LeastZ {
 					c = one.Rounds()[0].Z
 				}
 				if c < least {
@@ -143,8 +171,8 @@ func TestRealAdaBoostOnDegenerateData(t *testing.T) {
 		{"exclusive or", [][]float64{{0, 0}, {0, 1}, {1, 0}, {1, 1}}, []float64{1, -1, -1, 1}, boost.NoEdge},
 		{"extreme", [][]float64{{math.MaxFloat64}, {-math.MaxFloat64}, {0}}, []float64{1, -1, 1}, boost.Rounds},
 	} {
-		for _, cfg := range []poeboost.RealAdaBoostConfig{
-			{}, {Learner: poeboost.Step}, {Learner: poeboost.Step, Rate: poeboost.MaxRate}, {Criterion: poeboost.LeastZ},
+		for _, cfg := range []poe.RealAdaBoostConfig{
+			{}, {Learner: poeboost.Step}, {Learner: poeboost.Step, Rate: poeboost.MaxRate}, {Criterion: poe.LeastZ},
 		} {
 			cfg.Rounds = 30
 			b := newRealAdaBoost(t, c.x, c.y, cfg)
@@ -170,10 +198,10 @@ func TestRealAdaBoostOnDegenerateData(t *testing.T) {
 
 func TestRealAdaBoostRefusesBadConfigs(t *testing.T) {
 	d := newData(t, [][]float64{{1}, {2}})
-	for _, cfg := range []poeboost.RealAdaBoostConfig{
+	for _, cfg := range []poe.RealAdaBoostConfig{
 		{Rounds: -1}, {Rate: -1}, {Rate: math.Inf(1)}, {Learner: 9}, {Criterion: 9}, {Weights: []float64{1}},
 	} {
-		if _, err := poeboost.NewRealAdaBoost(d, []float64{1, -1}, cfg); err == nil {
+		if _, err := poe.NewRealAdaBoost(d, []float64{1, -1}, cfg); err == nil {
 			t.Errorf("%+v has no error", cfg)
 		}
 	}
@@ -183,14 +211,17 @@ func TestRealAdaBoostRefusesBadConfigs(t *testing.T) {
 // others keep their scale.
 func TestRawFeatures(t *testing.T) {
 	x, y := [][]float64{{-1}, {1}, {-1}, {1}}, []float64{-1, 1, 1, 1}
-	raw, standard := newRealAdaBoost(t, x, y, poeboost.RealAdaBoostConfig{Raw: true}), newRealAdaBoost(t, x, y, poeboost.RealAdaBoostConfig{})
+	raw, standard := newRealAdaBoost(t, x, y, poe.RealAdaBoostConfig{Raw: true}), newRealAdaBoost(t, x, y, poe.RealAdaBoostConfig{})
 	raw.Round()
 	standard.Round()
 	if raw.Rounds()[0] != standard.Rounds()[0] {
 		t.Errorf("%+v, standardised %+v", raw.Rounds()[0], standard.Rounds()[0])
 	}
 	far := [][]float64{{99}, {101}, {99}, {101}}
-	b := newContinuous(t, far, y, poeboost.ContinuousConfig{Raw: true, Learner: poeboost.Step})
+	b, err := poeboost.NewContinuous(newData(t, far), y, poeboost.ContinuousConfig{Raw: true, Learner: poeboost.Step})
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.Round()
 	if h := b.Rounds()[0].Hypothesis; h.Mean != 0 || h.SD != 1 || h.Weight != 0.5*(-99+101+99+101)/4 {
 		t.Errorf("raw hypothesis %+v", h)
