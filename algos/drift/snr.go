@@ -46,7 +46,7 @@ func (j *Job) Run() Result {
 	if err != nil {
 		panic(fmt.Sprintf("drift: a window of finite rows: %v", err))
 	}
-	b, err := viboost.New(d, y, viboost.Config{Rounds: j.rounds, Inner: j.inner, Tau: 1})
+	b, err := viboost.New(d, y, viboost.Config{Rounds: j.rounds, Inner: j.inner})
 	if err != nil {
 		panic(fmt.Sprintf("drift: a checked configuration: %v", err))
 	}

@@ -1,5 +1,5 @@
 // Package viboost is boosting as Bayesian inference about labels of which some are
-// noise: VIBoost, by variational inference, and a Gibbs sampler of the same model.
+// noise, by variational inference.
 //
 //	data, err := boost.Quantise(rows, 64)
 //	b, err := viboost.New(data, y, viboost.Config{Rounds: 50})
@@ -19,7 +19,7 @@
 //	wₙ ~ Bernoulli(θ),   P(yₙ | wₙ) = σ(yₙF(xₙ)) if wₙ = 1, σ(yₙξ) if not
 //	c ~ v-Log([1,−1], 0, μ₀),  ξ ~ v-Log([1,−1], 0, μ₀′),  θ ~ Beta(ζ₁, ζ₂)
 //
-// with v-Log of package vlog. That covers labels that are flipped (S.2).
+// with v-Log of package algos/lab/vlog. That covers labels that are flipped (S.2).
 //
 // # Update
 //
@@ -42,24 +42,19 @@
 //
 // # What the paper leaves open
 //
-// By default the mode is the approximate one (17) with τ = 1, for which ranking the
-// stumps is AdaBoost's search, and E_c is taken at the mode. τ = 1 makes H about half
-// of the log-odds, so Prob is under-confident; the noise watch is defined by it.
-// Config can ask for the exact mode, the exact E_c, any τ and the paper's end of the
-// passes, by the ELBO. With the exact E_c every
-// update within a round is coordinate ascent, so the evidence lower bound (91) never
-// falls there; at the mode it may. From one round to the next it may fall by the weight
-// of (17), and not by the exact mode's in our runs. (91) is computed after φ and η. Candidates are stumps at midpoints,
-// polarity +1, the sign in the weight; of equal ones the first wins. A sample weight
-// multiplies φₙ and 1−φₙ wherever they are summed.
+// The mode is the approximate one (17) with τ = 1, for which ranking the stumps is
+// AdaBoost's search, and E_c is taken at the mode. τ = 1 makes H about half of the
+// log-odds, so Prob is under-confident; the noise watch is defined by it. All parameters
+// of the prior are 1. Candidates are stumps at midpoints, polarity +1, the sign in the
+// weight; of equal ones the first wins. A sample weight multiplies φₙ and 1−φₙ wherever
+// they are summed. Other choices are in algos/lab/viboost.
 //
 // # Cost
 //
-// A round is one search (N·D additions), 2N exponentials or N where τ = 1, and two to
-// three operations a row and pass: two to three rounds of AdaBoost (MEASURED.md). It
-// allocates nothing. The exact modes add a Newton's method a pass; the exact E_c and
-// the bound add a normalised v-Log, which costs some hundred passes.
+// A round is one search (N·D additions), N exponentials, and two to three operations a
+// row and pass: two to three rounds of AdaBoost (algos/lab/viboost/MEASURED.md). It
+// allocates nothing.
 //
 // Source: A. Lorbert, D. Blei, R. Schapire, P. Ramadge, A Bayesian boosting model
-// (2012), algorithm 1, S.4 and S.5; algorithm 2 and S.3 for Gibbs.
+// (2012), algorithm 1, S.4 and S.5.
 package viboost

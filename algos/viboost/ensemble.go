@@ -24,11 +24,16 @@ type Term struct {
 
 // Ensemble returns the result of the rounds so far.
 func (b *Booster) Ensemble() *Ensemble {
-	e := &Ensemble{dim: b.data.Dim(), terms: make([]Term, 0, len(b.log)), omega: b.stage.omega, eta: b.stage.eta}
+	e := &Ensemble{dim: b.data.Dim(), terms: make([]Term, 0, len(b.log)), omega: b.stage.Omega, eta: b.stage.Eta}
 	for _, r := range b.log {
 		e.terms = append(e.terms, Term{Stump: r.Stump, Alpha: r.Alpha})
 	}
 	return e
+}
+
+// NewEnsemble returns the sum of terms over dim inputs, with the ω and η of the labels.
+func NewEnsemble(dim int, terms []Term, omega, eta [2]float64) *Ensemble {
+	return &Ensemble{dim: dim, terms: terms, omega: omega, eta: eta}
 }
 
 // Dim returns the number of inputs D.

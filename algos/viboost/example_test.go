@@ -1,7 +1,6 @@
 package viboost_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -61,18 +60,4 @@ func Example() {
 	// Output:
 	// 0 % flipped: SNR 358.6, noise grade -0.01, mean doubt in true labels 0.0008
 	// 10 % flipped: SNR 242.7, noise grade +0.01, mean doubt in true labels 0.0018, in flipped ones 0.0048
-}
-
-// Two classifiers and five labels by the Gibbs sampler.
-func ExampleGibbs() {
-	f := [][]float64{{1, 1, -1, -1, 1}, {1, -1, -1, 1, 1}}
-	y := []float64{1, 1, -1, -1, -1}
-	m, err := viboost.Gibbs(context.Background(), viboost.GibbsConfig{}, f, y, rand.NewPCG(1, 1))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("c = %.1f, θ = %.2f, w = %.2f\n", m.C, m.Theta, m.W)
-	// Output:
-	// c = [1.2 -0.3], θ = 0.53, w = [0.60 0.63 0.52 0.56 0.40]
 }

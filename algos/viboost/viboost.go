@@ -4,61 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"hamlet/algos/boost"
 	"hamlet/algos/internal/logistic"
-)
-
-// A Weighting says which mode of q(c) ranks the stumps and which is the best's weight.
-type Weighting uint8
-
-const (
-	Approximate Weighting = iota // the approximate mode (17) with Tau for both
-	Exact                        // the exact mode for both: some searches a round, and a Newton's method a pass
-	Mixed                        // the approximate ranking and the exact weight
-)
-
-// A TypeUpdate says how E_c is taken in the update of the types (78).
-type TypeUpdate uint8
-
-const (
-	Modal       TypeUpdate = iota // at the mode, as in algorithm 1: the ELBO may fall
-	Expectation                   // by quadrature under q(c) at the previous φ: one normalised v-Log per pass
-)
-
-// A PassStop says when a round's passes end.
-type PassStop uint8
-
-const (
-	FixedPasses PassStop = iota // after Inner passes: option (a) of section 5
-	ByELBO                      // algorithm 1: with the first pass by which the ELBO rises by less than Gain
+	"hamlet/algos/internal/vi"
 )
 
 // A Config says how to boost. Zero fields mean the defaults given.
 type Config struct {
-	Prior
-	Rounds    int        // the most rounds to run, 1 to boost.MaxRounds; 0 is 50
-	Inner     int        // passes of α, ω, φ, η in a round; 0 is 10; ByELBO: not used
-	Tau       float64    // τ of (17), 10⁻⁶ to 10⁶; 0 is 1, which the noise watch needs
-	Weighting Weighting  // Approximate
-	Types     TypeUpdate // Modal
-	Bound     bool       // compute the ELBO after each round, which costs many rounds
-	Stop      PassStop   // FixedPasses
-	Gain      float64    // with ByELBO: a rise of the ELBO below it is not significant, in nats; 0 is 10⁻⁴
-	WeighOnce bool       // α is set in the first pass alone: option (b) of section 5
-	Weights   []float64  // weight of each row, 0 to 10⁶; nil is 1 each
+	Rounds  int       // the most rounds to run, 1 to boost.MaxRounds; 0 is 50
+	Inner   int       // passes of α, ω, φ, η in a round; 0 is 10
+	Weights []float64 // weight of each row, 0 to 10⁶; nil is 1 each
 }
 
 const (
 	defaultRounds = 50
 	defaultInner  = 10
 	mostInner     = 1 << 20
-	mostTau       = 1e6
 	mostWeight    = 1e6
-	defaultGain   = 1e-4 // nats
-	passesByELBO  = 1000 // the most passes of a round with ByELBO
 )
 
 // fill sets the defaults and checks the other fields.
@@ -69,33 +33,12 @@ func (cfg *Config) fill() error {
 	if cfg.Inner == 0 {
 		cfg.Inner = defaultInner
 	}
-	if cfg.Tau == 0 {
-		cfg.Tau = 1
-	}
-	errs := []error{cfg.Prior.fill()}
+	var errs []error
 	if cfg.Rounds < 0 || cfg.Rounds > boost.MaxRounds {
 		errs = append(errs, fmt.Errorf("viboost: %d rounds: want 1 to %d, or 0 for %d", cfg.Rounds, boost.MaxRounds, defaultRounds))
 	}
 	if cfg.Inner < 0 || cfg.Inner > mostInner {
 		errs = append(errs, fmt.Errorf("viboost: %d inner passes: want 1 to %d, or 0 for %d", cfg.Inner, mostInner, defaultInner))
-	}
-	if !(cfg.Tau >= 1/mostTau && cfg.Tau <= mostTau) {
-		errs = append(errs, fmt.Errorf("viboost: tau is %v: want a number from %g to %g, or 0 for 1", cfg.Tau, 1/mostTau, mostTau))
-	}
-	if cfg.Gain == 0 {
-		cfg.Gain = defaultGain
-	}
-	if !(cfg.Gain > 0 && cfg.Gain <= math.MaxFloat64) {
-		errs = append(errs, fmt.Errorf("viboost: gain %v: want a positive number of nats, or 0 for %g", cfg.Gain, defaultGain))
-	}
-	if cfg.Stop > ByELBO {
-		errs = append(errs, fmt.Errorf("viboost: unknown stop %d: want FixedPasses or ByELBO", cfg.Stop))
-	}
-	if cfg.Weighting > Mixed {
-		errs = append(errs, fmt.Errorf("viboost: unknown weighting %d: want Approximate, Exact or Mixed", cfg.Weighting))
-	}
-	if cfg.Types > Expectation {
-		errs = append(errs, fmt.Errorf("viboost: unknown type update %d: want Modal or Expectation", cfg.Types))
 	}
 	for i, w := range cfg.Weights {
 		if w > mostWeight {
@@ -107,32 +50,22 @@ func (cfg *Config) fill() error {
 
 // A Booster runs VIBoost (algorithm 1) over stumps. It is not safe for concurrent use.
 type Booster struct {
-	cfg    Config
-	data   *boost.Data
-	search *boost.Search
-	stage  stage
-	total  float64 // Σ sample weights
-	log    []Round // of the rounds so far; only Round appends
-	stop   boost.Stop
-
-	signed []int64
-	scaled []float64 // the weights of a search
-	tail   []float64 // e^(−τyH); −τyH itself if tails is false
-	odds   []float64 // e^(−yH); nothing if plain is false
-	tails  bool      // no e^(−τyH) is out of range
-	plain  bool      // no e^(−yH) is
+	rounds, inner int // the number requested; passes in a round
+	data          *boost.Data
+	search        *boost.Search
+	stage         vi.Stage
+	total         float64 // Σ sample weights
+	log           []Round // of the rounds so far; only Round appends
+	stop          boost.Stop
 }
 
-// A Round is the result of one round. Omega is that of its last pass. Eta, LogNorm and
-// ELBO are those of the last φ; the latter two need Config.Bound.
+// A Round is the result of one round. Omega is that of its last pass, Eta that of the
+// last φ.
 type Round struct {
 	Stump      boost.Stump // h, its polarity always +1
 	Alpha      float64     // α, its weight in H, of either sign
 	Omega      [2]float64  // q(ξ) = v-Log([1,−1], 0, ω)
 	Eta        [2]float64  // q(θ) = Beta(η)
-	ELBO       float64     // (91) with the constant 0, nats
-	LogNorm    float64     // ln B_c
-	Passes     int         // of α, ω, φ, η
 	TrainError float64     // of sign H, by sample weight; H = 0 counts as −1
 }
 
@@ -151,19 +84,15 @@ func New(d *boost.Data, y []float64, cfg Config) (*Booster, error) {
 		return nil, err
 	}
 	copy(weights, cfg.Weights) // not normalised: they count examples
-	n := d.Rows()
 	b := &Booster{
-		cfg: cfg, data: d, search: d.NewSearch(),
-		stage:  newStage(cfg.Prior, slices.Clone(y), weights),
-		log:    make([]Round, 0, cfg.Rounds),
-		signed: make([]int64, n), scaled: make([]float64, n), tail: make([]float64, n), odds: make([]float64, n),
+		rounds: cfg.Rounds, inner: cfg.Inner, data: d, search: d.NewSearch(),
+		stage: vi.NewStage(slices.Clone(y), weights),
+		log:   make([]Round, 0, cfg.Rounds),
 	}
-	b.cfg.Weights = nil
-	for i, w := range weights {
+	for _, w := range weights {
 		b.total += w
-		b.stage.phi[i] = 1
 	}
-	b.stage.omega, b.stage.eta = b.stage.noisy(), [2]float64{1, 1}
+	b.stage.Omega = b.stage.Noisy()
 	return b, nil
 }
 
@@ -181,180 +110,34 @@ func (b *Booster) Train(ctx context.Context) error {
 }
 
 // Round runs one round. It returns false if training has ended; [Booster.Stopped] says
-// why. It allocates only in the first round, with Bound, Exact or Expectation.
+// why. It allocates nothing.
 func (b *Booster) Round() bool {
-	if len(b.log) == b.cfg.Rounds {
+	if len(b.log) == b.rounds {
 		b.stop = boost.Rounds
 	}
 	if b.stop != boost.Running {
 		return false
 	}
 	s := &b.stage
-	b.exponents()
-	best, ok := b.choose()
+	s.Exponents()
+	best, ok := s.Choose(b.search)
 	if !ok {
 		b.stop = boost.NoCandidate
 		return false
 	}
-	b.data.SignsTo(s.h, best)
-	quadrature := b.cfg.Types == Expectation || b.cfg.Bound || b.cfg.Stop == ByELBO
-	if quadrature || b.cfg.Weighting != Approximate {
-		s.place()
+	b.data.SignsTo(s.H, best)
+	α := 0.0
+	for range b.inner {
+		α = s.Weigh()
+		s.Omega = s.Noisy()
+		s.ClassifyAt(α)
+		s.Eta = s.Trusted()
 	}
-
-	α, passes, elbo := 0.0, 0, math.Inf(-1)
-	for more := true; more; passes++ {
-		if passes == 0 || !b.cfg.WeighOnce {
-			α = b.weigh(α)
-		}
-		s.omega = s.noisy()
-		if b.cfg.Types == Expectation {
-			s.normalise()
-			s.classify()
-		} else {
-			b.classifyAt(α)
-		}
-		s.eta = s.trusted()
-		more, elbo = b.more(passes+1, elbo)
-	}
-	r := Round{Stump: b.data.Stump(best), Alpha: α, Omega: s.omega, Eta: s.eta, Passes: passes}
+	r := Round{Stump: b.data.Stump(best), Alpha: α, Omega: s.Omega, Eta: s.Eta}
 	r.Stump.Polarity = 1
-	if b.cfg.Bound {
-		s.normalise()
-		r.LogNorm, r.ELBO = s.posterior.LogNorm(), s.bound()
-	}
-
-	wrong := 0.0
-	for i, h := range s.h {
-		s.before[i] += float64(α * h)
-		if (s.before[i] > 0) != (s.y[i] > 0) {
-			wrong += s.weight[i]
-		}
-	}
-	r.TrainError = wrong / b.total
+	r.TrainError = s.Add(α) / b.total
 	b.log = append(b.log, r)
 	return true
-}
-
-// more reports whether the round makes another pass. With ByELBO it returns the bound
-// after this one; last is that of the pass before, −Inf after the first.
-func (b *Booster) more(passes int, last float64) (bool, float64) {
-	if b.cfg.Stop == FixedPasses {
-		return passes < b.cfg.Inner, 0
-	}
-	b.stage.normalise()
-	elbo := b.stage.bound()
-	return passes < passesByELBO && elbo-last >= b.cfg.Gain, elbo
-}
-
-// farthest is the largest exponent whose exponential is used directly. Sums of products of
-// two exponentials over 2³⁰ rows stay finite.
-const farthest = 300
-
-// exponents computes e^(−τyH) and e^(−yH) for the round.
-func (b *Booster) exponents() {
-	s := &b.stage
-	largest := 0.0
-	for _, H := range s.before {
-		largest = max(largest, math.Abs(H))
-	}
-	b.tails, b.plain = largest*b.cfg.Tau <= farthest, largest <= farthest
-	for i, H := range s.before {
-		b.tail[i] = -float64(float64(b.cfg.Tau*s.y[i]) * H)
-		if b.tails {
-			b.tail[i] = logistic.Exp(b.tail[i])
-		}
-	}
-	switch {
-	case b.plain && b.cfg.Tau == 1:
-		copy(b.odds, b.tail)
-	case b.plain:
-		for i, H := range s.before {
-			b.odds[i] = logistic.Exp(-s.y[i] * H)
-		}
-	}
-}
-
-// choose returns the stump with the largest |mode|. The approximate mode rises with the
-// weight wφe^(−τyH) of the rows that the stump gets right (103): the largest |edge| wins.
-func (b *Booster) choose() (boost.Candidate, bool) {
-	if b.cfg.Weighting == Exact {
-		return b.chooseExact()
-	}
-	s := &b.stage
-	if b.tails {
-		for i, p := range s.phi {
-			b.scaled[i] = float64(s.weight[i]*p) * b.tail[i]
-		}
-	} else {
-		b.logsTo(b.scaled)
-		largest := slices.Max(b.scaled)
-		for i, v := range b.scaled {
-			b.scaled[i] = 0
-			if v > math.Inf(-1) {
-				b.scaled[i] = logistic.Exp(v - largest)
-			}
-		}
-	}
-	boost.Fix(b.signed, b.scaled, s.y)
-	return b.search.Best(b.signed)
-}
-
-// logsTo writes ln(wφe^(−τyH)) to dst, −Inf where φ or the weight is 0.
-func (b *Booster) logsTo(dst []float64) {
-	for i, p := range b.stage.phi {
-		dst[i] = logistic.Log(b.stage.weight[i]*p) + b.tail[i]
-	}
-}
-
-// weigh returns the mode of q(c) for the current φ. The approximate one is
-// ln((μ₀+R)/(μ₀+W))/2τ, R and W the weights of the rows that h gets right and wrong
-// (101). guess is the last mode.
-func (b *Booster) weigh(guess float64) float64 {
-	s := &b.stage
-	if b.cfg.Weighting != Approximate {
-		s.count()
-		return s.density.ModeFrom(guess)
-	}
-	if b.tails {
-		sums := [2]float64{s.prior.Mu0, s.prior.Mu0}
-		for i, p := range s.phi {
-			sums[index(s.y[i]*s.h[i])] += float64(float64(s.weight[i]*p) * b.tail[i])
-		}
-		return logistic.Log(sums[1]/sums[0]) / (2 * b.cfg.Tau)
-	}
-	b.logsTo(b.scaled)
-	logs := [2]float64{logistic.Log(s.prior.Mu0), logistic.Log(s.prior.Mu0)}
-	for i, v := range b.scaled {
-		k := index(s.y[i] * s.h[i])
-		logs[k] = logAdd(logs[k], v)
-	}
-	return (logs[1] - logs[0]) / (2 * b.cfg.Tau)
-}
-
-// logAdd returns ln(eᵃ + eᵇ) for a finite a; b may be −Inf.
-func logAdd(a, b float64) float64 {
-	return max(a, b) + logistic.Log1p(logistic.Exp(-math.Abs(a-b)))
-}
-
-// classifyAt sets φ with c at α in place of E_c: κ = e^odds/(1 + e^(−y(H+αh))) and
-// φ = κ/(1+κ), which in terms of u = e^(−odds) is 1/(1 + u·(1 + e^(−yH)e^(−αyh))).
-func (b *Booster) classifyAt(α float64) {
-	s := &b.stage
-	odds := s.odds()
-	if b.plain && math.Abs(α) <= farthest && max(math.Abs(odds[0]), math.Abs(odds[1])) <= farthest {
-		u := [2]float64{logistic.Exp(-odds[0]), logistic.Exp(-odds[1])}
-		right := logistic.Exp(-α)
-		shrink := [2]float64{1 / right, right} // e^(−αyh) where h errs, and where it does not
-		for i, y := range s.y {
-			s.phi[i] = 1 / (1 + float64(u[index(y)]*(1+float64(b.odds[i]*shrink[index(y*s.h[i])]))))
-		}
-		return
-	}
-	for i, y := range s.y {
-		z := y * (s.before[i] + float64(α*s.h[i]))
-		s.phi[i] = logistic.Sigmoid(odds[index(y)] + logistic.LogSigmoid(z))
-	}
 }
 
 // Stopped returns why training has ended, boost.Rounds or boost.NoCandidate, else
@@ -374,10 +157,10 @@ func (b *Booster) Last() (Round, bool) {
 
 // PhiTo writes φ, the probability that the label is true, of each row to dst, of
 // length N.
-func (b *Booster) PhiTo(dst []float64) { copyTo(dst, b.stage.phi) }
+func (b *Booster) PhiTo(dst []float64) { copyTo(dst, b.stage.Phi) }
 
 // LogOddsTo writes H(xₙ) of each row to dst, of length N.
-func (b *Booster) LogOddsTo(dst []float64) { copyTo(dst, b.stage.before) }
+func (b *Booster) LogOddsTo(dst []float64) { copyTo(dst, b.stage.Before) }
 
 func copyTo(dst, src []float64) {
 	if len(dst) != len(src) {

@@ -3,7 +3,7 @@ package fit
 import (
 	"context"
 
-	"hamlet/algos/viboost"
+	"hamlet/algos/lab/viboost"
 )
 
 func init() {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"hamlet/algos/vlog"
+	"hamlet/algos/lab/vlog"
 )
 
 func init() {

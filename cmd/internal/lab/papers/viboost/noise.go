@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"hamlet/algos/viboost"
+	"hamlet/algos/lab/viboost"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )

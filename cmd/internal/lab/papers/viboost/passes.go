@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"hamlet/algos/viboost"
+	"hamlet/algos/lab/viboost"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )

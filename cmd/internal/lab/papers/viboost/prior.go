@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"hamlet/algos/vlog"
+	"hamlet/algos/lab/vlog"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/show/chart"
 )

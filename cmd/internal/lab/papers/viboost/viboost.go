@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"hamlet/algos/boost"
-	"hamlet/algos/viboost"
+	"hamlet/algos/lab/viboost"
 	"hamlet/cmd/internal/lab/experiment"
 )
 

@@ -4,7 +4,7 @@
 //	p(z) ∝ f(z) = Π (1 + exp[βₖ(z−γₖ)])^−μₖ,   g(z) = −ln f(z)          (1)
 //
 // A label y = ±1 with P(y|z) = σ(yθ(z−φ)) multiplies f by a factor of slope −yθ, knot φ
-// and multiplicity 1; package viboost uses that. f can be normalised if and only if
+// and multiplicity 1; algos/lab/viboost uses that. f can be normalised if and only if
 // some slope is positive and some negative, each with a positive multiplicity. Then g
 // is convex and p has one mode.
 //

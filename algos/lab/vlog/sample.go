@@ -1,5 +1,3 @@
-// Laboratory: only hamlet-lab fit (vlog.sample) samples.
-
 package vlog
 
 import (

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"hamlet/algos/vlog"
+	"hamlet/algos/lab/vlog"
 )
 
 // A weight z with a logistic prior, and three labels of examples on which a base

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"hamlet/algos/internal/vi"
 )
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -92,28 +94,28 @@ func TestBoundIsExpectationPlusEntropy(t *testing.T) {
 			one[i] = 1
 		}
 		s := newStage(prior, y, one)
-		copy(s.h, h)
-		copy(s.before, before)
+		copy(s.H, h)
+		copy(s.Before, before)
 		s.place()
-		for i := range s.phi {
-			s.phi[i] = r.Float64()
+		for i := range s.Phi {
+			s.Phi[i] = r.Float64()
 		}
-		s.eta = s.trusted()
-		s.omega = [2]float64{s.prior.Mu0Prime + 3*r.Float64(), s.prior.Mu0Prime + r.Float64()}
+		s.Eta = s.Trusted()
+		s.Omega = [2]float64{s.Mu0Prime + 3*r.Float64(), s.Mu0Prime + r.Float64()}
 		s.normalise()
 		s.posterior.StatisticsTo(s.expected)
 
-		ψ := digamma
-		ω, η, ζ, μ1 := s.omega, s.eta, s.prior.Zeta, s.prior.Mu0Prime
+		ψ := vi.Digamma
+		ω, η, ζ, μ1 := s.Omega, s.Eta, s.Zeta, s.Mu0Prime
 		ω0, η0 := ω[0]+ω[1], η[0]+η[1]
-		want := -s.prior.Mu0 * (s.expected[0] + s.expected[1])
+		want := -s.Mu0 * (s.expected[0] + s.expected[1])
 		for j := range 2 {
 			want -= μ1 * (ψ(ω0) - ψ(ω[j]))
 			want -= (ζ[j] - 1) * (ψ(η0) - ψ(η[j]))
 		}
-		entropyC := s.posterior.LogNorm() + s.prior.Mu0*(s.expected[0]+s.expected[1])
+		entropyC := s.posterior.LogNorm() + s.Mu0*(s.expected[0]+s.expected[1])
 		entropyW := 0.0
-		for i, p := range s.phi {
+		for i, p := range s.Phi {
 			want -= p*(ψ(η0)-ψ(η[0])) + (1-p)*(ψ(η0)-ψ(η[1]))
 			want -= (1 - p) * (ψ(ω0) - ψ(ω[int(1+y[i])/2]))
 			want -= p * s.expected[2+i]
@@ -134,15 +136,15 @@ func TestUpdatesAreTheirFormulas(t *testing.T) {
 	for range 20 {
 		prior, y, h, before := drawStage(r, 9)
 		s := newStage(prior, y, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1})
-		copy(s.h, h)
-		copy(s.before, before)
+		copy(s.H, h)
+		copy(s.Before, before)
 		s.place()
-		for i := range s.phi {
-			s.phi[i] = r.Float64()
+		for i := range s.Phi {
+			s.Phi[i] = r.Float64()
 		}
-		s.omega, s.eta = s.noisy(), s.trusted()
+		s.Omega, s.Eta = s.Noisy(), s.Trusted()
 		ω, η := [2]float64{prior.Mu0Prime, prior.Mu0Prime}, prior.Zeta
-		for i, p := range s.phi {
+		for i, p := range s.Phi {
 			if y[i] == -1 {
 				ω[0] += 1 - p
 			} else {
@@ -152,8 +154,8 @@ func TestUpdatesAreTheirFormulas(t *testing.T) {
 			η[1] += 1 - p
 		}
 		for j := range 2 {
-			near(t, "ω", s.omega[j], ω[j], 1e-13)
-			near(t, "η", s.eta[j], η[j], 1e-13)
+			near(t, "ω", s.Omega[j], ω[j], 1e-13)
+			near(t, "η", s.Eta[j], η[j], 1e-13)
 		}
 		s.normalise()
 		s.classify()
@@ -165,14 +167,14 @@ func TestUpdatesAreTheirFormulas(t *testing.T) {
 				expected += f * -logSigma(y*(before[i]+c*h[i]))
 				mass += f
 			}
-			κ := digamma(η[0]) - digamma(η[1]) + digamma(ω[0]+ω[1]) - expected/mass
+			κ := vi.Digamma(η[0]) - vi.Digamma(η[1]) + vi.Digamma(ω[0]+ω[1]) - expected/mass
 			if y == 1 {
-				κ -= digamma(ω[1])
+				κ -= vi.Digamma(ω[1])
 			} else {
-				κ -= digamma(ω[0])
+				κ -= vi.Digamma(ω[0])
 			}
 			κ = math.Exp(κ)
-			near(t, "φ", s.phi[i], κ/(1+κ), 1e-9)
+			near(t, "φ", s.Phi[i], κ/(1+κ), 1e-9)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package viboost
 
 import (
 	"math"
+
+	"hamlet/algos/internal/vi"
 )
 
 // The oracle of the paper's approximations: the model summed over all 2ᴺ types of
@@ -58,7 +60,7 @@ func (e *enumeration) means(grid float64) (logEvidence float64, m Means) {
 		}
 		base[w] = lbeta(e.prior.Zeta[0]+trues, e.prior.Zeta[1]+float64(n)-trues) - lbeta(e.prior.Zeta[0], e.prior.Zeta[1]) +
 			lbeta(ω[0], ω[1]) - lbeta(e.prior.Mu0Prime, e.prior.Mu0Prime)
-		xi[w] = digamma(ω[1]) - digamma(ω[0])
+		xi[w] = vi.Digamma(ω[1]) - vi.Digamma(ω[0])
 	}
 	like := make([]float64, n)
 	total := 0.0

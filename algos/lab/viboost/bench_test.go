@@ -87,14 +87,14 @@ func BenchmarkNoiseWatch(b *testing.B) {
 		name string
 		do   func()
 	}{
-		{"exponentials", v.exponents},
+		{"exponentials", v.stage.Exponents},
 		{"search", func() { v.choose() }},
 		{"passes", func() {
 			for range 5 {
 				α := v.weigh(0)
-				v.stage.omega = v.stage.noisy()
-				v.classifyAt(α)
-				v.stage.eta = v.stage.trusted()
+				v.stage.Omega = v.stage.Noisy()
+				v.stage.ClassifyAt(α)
+				v.stage.Eta = v.stage.Trusted()
 			}
 		}},
 	} {

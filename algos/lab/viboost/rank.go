@@ -30,23 +30,23 @@ func (b *Booster) chooseExact() (boost.Candidate, bool) {
 	for range mostSearches {
 		up, down := 0.0, 0.0 // Σa(z), Σa(−z)
 		total := 0.0
-		for i, y := range s.y {
-			m := float64(s.weight[i] * s.phi[i])
-			v := float64(m * logistic.Sigmoid(-y*(s.before[i]+z)))
-			w := float64(m * logistic.Sigmoid(-y*(s.before[i]-z)))
+		for i, y := range s.Y {
+			m := float64(s.Weight[i] * s.Phi[i])
+			v := float64(m * logistic.Sigmoid(-y*(s.Before[i]+z)))
+			w := float64(m * logistic.Sigmoid(-y*(s.Before[i]-z)))
 			up += float64(y * v)
 			down += float64(y * w)
-			b.scaled[i] = v + w
+			s.Scaled[i] = v + w
 			total += v + w
 		}
-		unit := boost.Fix(b.signed, b.scaled, s.y)
-		pull := float64(s.prior.Mu0 * (logistic.Sigmoid(z) - logistic.Sigmoid(-z)))
+		unit := boost.Fix(s.Signed, s.Scaled, s.Y)
+		pull := float64(s.Mu0 * (logistic.Sigmoid(z) - logistic.Sigmoid(-z)))
 		// Fixed point and z are good to 10⁻¹² of the total: a smaller excess is none.
 		equal := float64(0x1p-40 * total)
 		most := math.Inf(-1)
 		first, found := boost.Candidate{}, false
 		for j := range b.data.Dim() {
-			for cut, below := range b.search.Below(j, b.signed) {
+			for cut, below := range b.search.Below(j, s.Signed) {
 				sum := float64(float64(below) * unit)
 				excess := max(up-sum, sum-down) - pull
 				if !found && excess >= -equal {
@@ -66,7 +66,7 @@ func (b *Booster) chooseExact() (boost.Candidate, bool) {
 		if most <= equal {
 			return best, true
 		}
-		b.data.SignsTo(s.h, best)
+		b.data.SignsTo(s.H, best)
 		s.place()
 		s.count()
 		next := math.Abs(s.density.Mode())

@@ -1,5 +1,3 @@
-// Laboratory: only hamlet-lab fit runs a stage of inference to convergence.
-
 package viboost
 
 import (
@@ -50,24 +48,24 @@ func Infer(ctx context.Context, prior Prior, y, h, before []float64) (*Fit, erro
 		return nil, err
 	}
 	s := newStage(prior, y, weight)
-	copy(s.h, h)
-	copy(s.before, before)
+	copy(s.H, h)
+	copy(s.Before, before)
 	s.place()
-	for i := range s.phi {
-		s.phi[i] = 0.5
+	for i := range s.Phi {
+		s.Phi[i] = 0.5
 	}
 	fit := &Fit{}
-	constant := s.prior.logNorm()
+	constant := prior.logNorm()
 	for range mostPasses {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("viboost: stopped between passes: %w", context.Cause(ctx))
 		}
-		s.omega, s.eta = s.noisy(), s.trusted()
+		s.Omega, s.Eta = s.Noisy(), s.Trusted()
 		s.normalise()
 		fit.ELBO = s.bound() - constant
 		fit.Trace = append(fit.Trace, fit.ELBO)
 		if s.classify() < settled {
-			fit.Phi, fit.Omega, fit.Eta = s.phi, s.omega, s.eta
+			fit.Phi, fit.Omega, fit.Eta = s.Phi, s.Omega, s.Eta
 			return fit, nil
 		}
 	}

@@ -1,5 +1,3 @@
-// Laboratory: only hamlet-lab fit (gibbs) samples.
-
 package viboost
 
 import (
@@ -9,7 +7,8 @@ import (
 	"math/rand/v2"
 
 	"hamlet/algos/internal/logistic"
-	"hamlet/algos/vlog"
+	"hamlet/algos/internal/vi"
+	"hamlet/algos/lab/vlog"
 )
 
 // A GibbsConfig describes a run of the sampler. Zero fields mean the defaults.
@@ -137,11 +136,11 @@ func (g *gibbs) sweep(ctx context.Context) error {
 	ω := [2]float64{g.prior.Mu0Prime, g.prior.Mu0Prime}
 	for i, isTrue := range g.w {
 		if !isTrue {
-			ω[index(g.y[i])]++
+			ω[vi.Index(g.y[i])]++
 		}
 	}
 	g.xi = g.drawLogit(ω)
-	g.sumXi += digamma(ω[1]) - digamma(ω[0])
+	g.sumXi += vi.Digamma(ω[1]) - vi.Digamma(ω[0])
 	g.drawTypes()
 	return nil
 }

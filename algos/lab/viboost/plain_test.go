@@ -4,7 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"hamlet/algos/vlog"
+	"hamlet/algos/internal/vi"
+	"hamlet/algos/lab/vlog"
 )
 
 // Algorithm 1 written down plainly, with nothing shared between candidates, passes
@@ -114,7 +115,7 @@ func (p *plain) round() bool {
 			if p.cfg.Types == Modal {
 				e = math.Log1p(math.Exp(-y * (p.H[i] + best.Alpha*bestH[i])))
 			}
-			κ := math.Exp(digamma(p.eta[0]) - digamma(p.eta[1]) + digamma(p.omega[0]+p.omega[1]) - digamma(p.omega[int(1+y)/2]) - e)
+			κ := math.Exp(vi.Digamma(p.eta[0]) - vi.Digamma(p.eta[1]) + vi.Digamma(p.omega[0]+p.omega[1]) - vi.Digamma(p.omega[int(1+y)/2]) - e)
 			p.phi[i] = κ / (1 + κ)
 		}
 		p.eta = p.cfg.Zeta
@@ -143,7 +144,7 @@ func (p *plain) round() bool {
 // times.
 func (p *plain) elbo(logNorm float64) float64 {
 	lg := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
-	ψ := digamma
+	ψ := vi.Digamma
 	ω, η, ζ, μ := p.omega, p.eta, p.cfg.Zeta, p.cfg.Mu0Prime
 	ω0, η0, ζ0 := ω[0]+ω[1], η[0]+η[1], ζ[0]+ζ[1]
 	e := logNorm + lg(ω[0]) + lg(ω[1]) - lg(ω0) + (ω0-2*μ)*ψ(ω0) - (ω[0]-μ)*ψ(ω[0]) - (ω[1]-μ)*ψ(ω[1])

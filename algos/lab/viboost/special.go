@@ -1,31 +1,8 @@
 package viboost
 
 import (
-	"math"
-
 	"hamlet/algos/internal/logistic"
 )
-
-// digamma returns ψ(x) = d ln Γ(x)/dx for x > 0, with an error below 4 ulp of the
-// larger of |ψ(x)| and 1: ψ(x) = ψ(x+1) − 1/x up to 10, then
-// ln x − 1/2x − Σ B₂ₖ/(2k x²ᵏ), of which the first term left out is 4·10⁻¹⁷.
-func digamma(x float64) float64 {
-	s := 0.0
-	if x < 10 {
-		// From the largest x down, so that the small terms are added first.
-		n := math.Ceil(10 - x)
-		for i := n - 1; i >= 0; i-- {
-			s -= 1 / (x + i)
-		}
-		x += n
-	}
-	u := 1 / float64(x*x)
-	t := 1.0 / 12
-	for _, c := range [...]float64{-691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12} {
-		t = c + float64(u*t)
-	}
-	return s + ((logistic.Log(x) - 0.5/x) - float64(u*t))
-}
 
 // logBeta returns ln B(a, b) for positive a and b, with a relative error of some
 // ulp also where both are large and the three lnΓ would cancel:
