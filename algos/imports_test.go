@@ -36,9 +36,10 @@ func goList(t *testing.T, format, tree string) []string {
 // The rule of the tree: mathematics imports gonum, a hash function and the pure part
 // of the standard library. Packages below algotest support tests: they may import
 // testing and read files, and no other package imports them outside its tests. Package
-// hugepages gives advice about memory, which changes no value.
+// hugepages gives advice about memory, which changes no value. What is below lab is the
+// laboratory's, and nothing else imports it.
 func TestImports(t *testing.T) {
-	const algotest = module + "/algos/algotest"
+	const algotest, lab = module + "/algos/algotest", module + "/algos/lab/"
 	for _, line := range goList(t, `{{$p := .ImportPath}}{{range .Imports}}{{$p}}→{{.}}{{"\n"}}{{end}}`, "algos") {
 		pkg, path, _ := strings.Cut(line, "→")
 		if strings.HasPrefix(pkg, algotest) && slices.Contains([]string{"testing", "os", "path/filepath"}, path) {
@@ -46,6 +47,9 @@ func TestImports(t *testing.T) {
 		}
 		if pkg == module+"/algos/internal/hugepages" && slices.Contains([]string{"syscall", "unsafe"}, path) {
 			continue
+		}
+		if strings.HasPrefix(path, lab) && !strings.HasPrefix(pkg, lab) {
+			t.Errorf("%s imports %s, which is the laboratory's", pkg, path)
 		}
 		if strings.HasPrefix(path, algotest) && !strings.HasPrefix(pkg, algotest) {
 			t.Errorf("%s imports %s outside its tests", pkg, path)
