@@ -101,8 +101,8 @@ func (w *World) unsettled() string {
 			return name + " has no model"
 		case s.Next != bounds.End:
 			return fmt.Sprintf("%s is at %d of %d", name, s.Next, bounds.End)
-		case !s.Active && s.Kept > 0:
-			return fmt.Sprintf("%s keeps %d", name, s.Kept)
+		case !s.Active && s.Backlog > 0:
+			return fmt.Sprintf("%s keeps %d", name, s.Backlog)
 		case !s.Active:
 			continue
 		case s.SavedEnd != bounds.End:
