@@ -47,6 +47,11 @@ func Ask(ctx context.Context, conn *natsgo.Conn, model string, q questions.Quest
 	if err != nil {
 		return stream.Verdict{}, err
 	}
+	return ask(ctx, client, q)
+}
+
+// ask asks for one verdict.
+func ask(ctx context.Context, client *nats.Client, q questions.Question) (stream.Verdict, error) {
 	verdicts, err := client.Ask(ctx, q)
 	if err == nil && len(verdicts) != 1 {
 		err = errors.New("the scorer answers no single verdict")

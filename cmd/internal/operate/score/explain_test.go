@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/operate/score"
 	"hamlet/stream"
@@ -60,5 +61,28 @@ func TestExplain(t *testing.T) {
 		if _, err := score.Explain(ctx, conn, "", "", "console", &b); !errors.Is(err, score.ErrBody) {
 			t.Errorf("a body of kind %d is asked about: %v", b.Kind, err)
 		}
+	}
+}
+
+// A scorer that answers a question with no verdict is an error for all who ask about one message.
+func TestNoVerdict(t *testing.T) {
+	url := listen(t, server.RANDOM_PORT)
+	conn, err := nats.Connect(nats.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = conn.Subscribe(nats.Subject(questions.Explain, ""), func(m *natsgo.Msg) { _ = m.Respond([]byte("[]")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "no single verdict"
+	body := stream.Body{Kind: stream.Text, Text: "a prize"}
+	if _, err := score.Explain(t.Context(), conn, "", "", "console", &body); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Explain: %v", err)
+	}
+	_, _, err = run(t, "", "--server", url, write(t, "m.eml", "Subject: prize\n\nhello\n"))
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("hamlet score: %v", err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"hamlet/cmd/internal/data/source"
 	"hamlet/stream"
@@ -19,26 +18,12 @@ import (
 
 // A question is one request as it goes out.
 type question struct {
-	place       string // the file, or where in the file
-	body        []byte
-	contentType string
+	place string // the file, or where in the file
+	questions.Question
 }
 
-// of returns q, a mail or a text, as an event in JSON, which can name a tenant.
-func (q question) of(tenant string) (question, error) {
-	e := stream.Event{Tenant: tenant, Body: stream.Body{Kind: stream.Mail, Mail: q.body}}
-	if q.contentType == questions.Text {
-		if !utf8.Valid(q.body) { // JSON would replace its bytes
-			return q, skipped("the text is not UTF-8")
-		}
-		e.Body = stream.Body{Kind: stream.Text, Text: string(q.body)}
-	}
-	var err error
-	if q.body, err = e.AppendJSON(nil); err != nil {
-		return q, &skippedError{err}
-	}
-	q.contentType = questions.JSON
-	return q, nil
+func newQuestion(place, contentType string) question {
+	return question{place, questions.Question{ContentType: contentType}}
 }
 
 // nothing says what it means that a file is empty.
@@ -81,7 +66,7 @@ func mails(file string, stdin io.Reader) iter.Seq2[question, error] {
 		none := true
 		for m, err := range source.Messages(file, stdin) {
 			none = false
-			q := question{place: m.Place, contentType: questions.Mail}
+			q := newQuestion(m.Place, questions.Mail)
 			var rejected *source.Rejection
 			var empty *source.EmptyError
 			switch {
@@ -92,7 +77,7 @@ func mails(file string, stdin io.Reader) iter.Seq2[question, error] {
 			case err != nil:
 				q.place, err = nameOf(file), skipped("%s", strings.TrimPrefix(err.Error(), nameOf(file)+": "))
 			default:
-				if q.body, err = mail.Reduce(m.Raw); err != nil {
+				if q.Body, err = mail.Reduce(m.Raw); err != nil {
 					err = &skippedError{err}
 				}
 			}
@@ -109,18 +94,18 @@ func mails(file string, stdin io.Reader) iter.Seq2[question, error] {
 // texts yields one file as a plain text.
 func texts(file string, stdin io.Reader) iter.Seq2[question, error] {
 	return func(yield func(question, error) bool) {
-		q := question{place: nameOf(file), contentType: questions.Text}
+		q := newQuestion(nameOf(file), questions.Text)
 		r, err := open(file, stdin)
 		if err == nil {
-			q.body, err = io.ReadAll(io.LimitReader(r, stream.MaxEventSize+1))
+			q.Body, err = io.ReadAll(io.LimitReader(r, stream.MaxEventSize+1))
 			err = errors.Join(err, r.Close())
 		}
 		switch {
 		case err != nil:
 			err = skipped("cannot be read: %w", bare(err))
-		case len(bytes.TrimSpace(q.body)) == 0:
+		case len(bytes.TrimSpace(q.Body)) == 0:
 			err = skipped("the file is empty, " + nothing)
-		case len(q.body) > stream.MaxEventSize:
+		case len(q.Body) > stream.MaxEventSize:
 			err = skipped("the text has more than %d bytes; send a part of it", stream.MaxEventSize)
 		}
 		yield(q, err)
@@ -145,7 +130,7 @@ func lines(file string, stdin io.Reader) iter.Seq2[question, error] {
 				continue
 			}
 			none = false
-			q := question{place: fmt.Sprintf("%s:%d", nameOf(file), n), contentType: questions.JSON}
+			q := newQuestion(fmt.Sprintf("%s:%d", nameOf(file), n), questions.JSON)
 			switch {
 			case errors.Is(err, source.ErrLineTooLong):
 				err = skipped("the line has more than %d bytes", stream.MaxEventSize)
@@ -154,7 +139,7 @@ func lines(file string, stdin io.Reader) iter.Seq2[question, error] {
 			case line[0] == '[':
 				err = skipped("an array; one event a line is wanted")
 			default:
-				q.body = bytes.Clone(line)
+				q.Body = bytes.Clone(line)
 			}
 			if !yield(q, err) {
 				return

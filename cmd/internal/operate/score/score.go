@@ -17,7 +17,6 @@ import (
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream"
-	"hamlet/stream/nats"
 	"hamlet/stream/questions"
 )
 
@@ -133,16 +132,14 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	out := &printer{out: stdout, err: stderr, json: c.JSON, reasons: c.Reasons, words: c.Words}
 	left := time.Until(waiting.until) // for the first answer
 	for q, err := range read(c.Files, c.Format, stdin) {
-		if err == nil && c.Tenant != "" {
-			q, err = q.of(c.Tenant)
-		}
 		if err == nil {
+			q.Tenant, q.Explain = c.Tenant, true
 			var verdict stream.Verdict
 			waiting.until = time.Now().Add(left)
 			left = c.Timeout
 			err = waiting.try(ctx, func(ctx context.Context) error {
 				return whileConnected(ctx, conn, func(ctx context.Context) (err error) {
-					verdict, err = ask(ctx, client, q)
+					verdict, err = ask(ctx, client, q.Question)
 					return err
 				})
 			})
@@ -162,15 +159,6 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		}
 	}
 	return suspect, out.close()
-}
-
-// ask asks about one message.
-func ask(ctx context.Context, client *nats.Client, q question) (stream.Verdict, error) {
-	verdicts, err := client.Ask(ctx, questions.Question{Body: q.body, ContentType: q.contentType, Explain: true})
-	if err != nil {
-		return stream.Verdict{}, err
-	}
-	return verdicts[0], nil
 }
 
 // final reports whether the next message would fail too: nobody answers, or ctx has
