@@ -27,6 +27,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/cmd/internal/door/doors"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/web/page"
@@ -196,13 +197,21 @@ func (c *Command) label(ctx context.Context, kept *nats.KeptReader, stdout, stde
 		return err
 	}
 	defer c.Machine.Close()
-	to := LogTeacher{cfg, stream.EventsTopic(c.Model)}
+	events, err := cfg.Open(stream.EventsTopic(c.Model))
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+	to := doors.Teacher{Events: events}
 	for _, id := range c.IDs {
 		m, err := get(ctx, kept, id)
 		if err != nil {
 			return err
 		}
-		if err := Teach(ctx, to, &m, label, c.Source); err != nil {
+		sending, cancel := context.WithTimeout(ctx, teachTime)
+		err = Teach(sending, to, &m, label, c.Source)
+		cancel()
+		if err != nil {
 			return settings.ExplainLog(err, c.Model)
 		}
 		if c.JSON {
