@@ -27,7 +27,8 @@ func (r *report) printPlan(w io.Writer) error {
 	_ = table.Flush() // to memory
 	if r.Beyond > 0 {
 		fmt.Fprintf(&b, "Beyond the window of withdrawals, or never learnt: %s. What they taught stays. hamlet model rollback\n"+
-			"answers from a version of before; learner --events-of %s --without-source %s --model NEW\nmakes a model without the source.\n",
+			"answers from a version of before.\n"+
+			"learner --model NEW --events-of %s --shadow --without-source %s makes a model without the\nsource, and hamlet model promote has it answer.\n",
 			count(r.Beyond, "label"), r.Model, r.Source)
 	}
 	if r.TooLarge > 0 {

@@ -243,7 +243,7 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("since an hour ago: %+v", got)
 	}
 	text, err := r.run("--source liar --since 1 --dry-run")
-	for _, want := range []string{"50", "100 labels", "--events-of default --without-source liar", "AdaGrad experts", "last 1000 events of other sources", "dry run"} {
+	for _, want := range []string{"50", "100 labels", "--events-of default --shadow --without-source liar", "AdaGrad experts", "last 1000 events of other sources", "dry run"} {
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("%v; %q is not in\n%s", err, want, text)
 		}
