@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/answered"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/stream"
 )
 
@@ -19,44 +19,37 @@ type labelled struct {
 }
 
 func writeJSON(w io.Writer, entries []Entry) error {
+	all := make([]labelled, len(entries))
 	for i := range entries {
-		if err := cli.PrintJSON(w, labelled{&entries[i].JournalEntry, entries[i].Given.String()}); err != nil {
-			return err
-		}
+		all[i] = labelled{&entries[i].JournalEntry, entries[i].Given.String()}
 	}
-	return nil
+	return report.PrintLines(w, all)
 }
 
 func writeTable(w io.Writer, entries []Entry) error {
 	if len(entries) == 0 {
 		return cli.Print(w, "no such decision\n")
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "time\tverdict\tlabel\tp\t90 %\tdoor\ttenant\tms\tid\treasons")
+	table := report.NewTable("time", "verdict", "label", "p", "90 %", "door", "tenant", "ms", "id", "reasons")
 	for i := range entries {
 		e := &entries[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.4f\t%.4f–%.4f\t%s\t%s\t%.1f\t%s\t%s\n", e.Time.Local().Format(time.DateTime),
-			cli.Cell(string(e.Verdict)), cli.Cell(e.Given.String()), e.P, e.Low, e.High, cli.Cell(e.Door), cli.Cell(e.Tenant),
-			e.MS, cli.Cell(e.Name()), cli.Cell(strings.Join(e.Reasons, "; ")))
+		table.Add(e.Time.Local().Format(time.DateTime), e.Verdict, cli.Cell(e.Given.String()),
+			fmt.Sprintf("%.4f", e.P), fmt.Sprintf("%.4f–%.4f", e.Low, e.High), cli.Cell(e.Door), cli.Cell(e.Tenant),
+			fmt.Sprintf("%.1f", e.MS), cli.Cell(e.Name()), cli.Cell(strings.Join(e.Reasons, "; ")))
 	}
-	return cli.Written(table.Flush())
+	return cli.Print(w, table.String())
 }
 
 // writeFigures prints figures, the first of which is that of all answers.
 func writeFigures(w io.Writer, all []answered.Figures, asJSON bool) error {
 	if asJSON {
-		for i := range all {
-			if err := cli.PrintJSON(w, &all[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return report.PrintLines(w, all)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "door\ttenant\tanswers\tlabelled\tcorrected\terror %\tlog loss\tp − spam %\tslope\t1-ROCA%\tlabel after")
+	table := report.NewTable("door", "tenant", "answers", "labelled", "corrected", "error %", "log loss", "p − spam %",
+		"slope", "1-ROCA%", "label after")
 	for _, f := range shown(all) {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Cell(f.Door), cli.Cell(f.Tenant),
-			f.Answers, f.Labelled, f.Corrected, f.Error, f.LogLoss, f.Bias, f.Slope, f.ROCA, f.Delay)
+		table.Add(cli.Cell(f.Door), cli.Cell(f.Tenant), f.Answers, f.Labelled, f.Corrected, f.Error, f.LogLoss, f.Bias,
+			f.Slope, f.ROCA, f.Delay)
 	}
-	return cli.Written(table.Flush())
+	return cli.Print(w, table.String())
 }

@@ -31,7 +31,7 @@ type view struct {
 	Past     *chart.Chart
 	NoPast   string // why there is no Past
 	Rulings  []ruling
-	Report   *report
+	Report   *labelReport
 	Now      *facts
 	Alarms   []algos.Alarm // of Now, of the incident's kind of body
 	Before   before
@@ -45,8 +45,8 @@ type step struct {
 	Sentence string
 }
 
-// A report is the newest label report of the incident.
-type report struct {
+// A labelReport is the newest label report of the incident.
+type labelReport struct {
 	*stream.LabelReport
 	Event   uint64
 	Sources []rate
@@ -125,8 +125,8 @@ func (p *pages) one(w http.ResponseWriter, r *http.Request) {
 	p.site.Render(w, r, oneTemplates, http.StatusOK, "Incident "+id, &v)
 }
 
-func newReport(a *stream.Alert, id string) *report {
-	r := &report{LabelReport: a.Labels, Event: a.Event, Classes: []class{
+func newReport(a *stream.Alert, id string) *labelReport {
+	r := &labelReport{LabelReport: a.Labels, Event: a.Event, Classes: []class{
 		{"ham that is called spam", a.Labels.HamCalledSpam}, {"spam that is called ham", a.Labels.SpamCalledHam},
 	}}
 	for _, s := range a.Labels.Sources {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 )
 
 // jsonIncident is a line of --json.
@@ -27,38 +27,35 @@ type jsonIncident struct {
 }
 
 func writeJSON(w io.Writer, shown []*Incident) error {
-	for _, i := range shown {
+	all := make([]jsonIncident, len(shown))
+	for k, i := range shown {
 		last := i.Last()
-		j := jsonIncident{
+		all[k] = jsonIncident{
 			Incident: i.ID(), Open: i.Open(), Kind: last.Kind, State: last.State, Accused: last.Accused, Body: last.Body,
 			Model: last.Model, Partition: last.Partition, Opened: i.First().Time, Changed: last.Time,
 		}
-		for k := range i.Alerts {
-			line, err := i.Alerts[k].AppendJSON(nil)
+		for n := range i.Alerts {
+			line, err := i.Alerts[n].AppendJSON(nil)
 			if err != nil {
 				return err
 			}
-			j.Transitions = append(j.Transitions, line)
-		}
-		if err := cli.PrintJSON(w, j); err != nil {
-			return err
+			all[k].Transitions = append(all[k].Transitions, line)
 		}
 	}
-	return nil
+	return report.PrintLines(w, all)
 }
 
 func writeTable(w io.Writer, shown []*Incident) error {
 	if len(shown) == 0 {
 		return cli.Print(w, "no such incident\n")
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "incident\topened\tbody\tkind\taccused\tsteps, each at its event\treading")
+	table := report.NewTable("incident", "opened", "body", "kind", "accused", "steps, each at its event", "reading")
 	for _, i := range shown {
 		last := i.Last()
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Cell(i.ID()), i.First().Time.Local().Format(time.DateTime),
-			last.Body, last.Kind, cli.Cell(last.Accused), i.Steps(), cli.Cell(i.Reading()))
+		table.Add(cli.Cell(i.ID()), i.First().Time.Local().Format(time.DateTime), last.Body, last.Kind, cli.Cell(last.Accused),
+			i.Steps(), cli.Cell(i.Reading()))
 	}
-	return cli.Written(table.Flush())
+	return cli.Print(w, table.String())
 }
 
 // Steps returns the states of an incident in order, each with its event count. What is open

@@ -3,10 +3,9 @@ package model
 import (
 	"context"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 )
 
 type diff struct {
@@ -66,48 +65,38 @@ func (c *diff) print(s *session, d *Difference) error {
 	if d.Same {
 		return s.print(fmt.Sprintf("the same model: sha256 %s\n", d.A.SHA256))
 	}
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, x, y, change string) {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", cli.Cell(name), cli.Cell(x), cli.Cell(y), change)
-	}
-	row(" ", c.A, c.B, "")
+	table := report.NewTable("", c.A, c.B)
 	if d.A.Version != 0 || d.B.Version != 0 {
-		row("version", versionOf(d.A.Version), versionOf(d.B.Version), "")
+		table.Add("version", versionOf(d.A.Version), versionOf(d.B.Version))
 	}
-	row("events", fmt.Sprint(d.A.Events), fmt.Sprint(d.B.Events), fmt.Sprintf("%+d", int64(d.B.Events)-int64(d.A.Events)))
-	row("spam", fmt.Sprint(d.A.Spam), fmt.Sprint(d.B.Spam), fmt.Sprintf("%+d", int64(d.B.Spam)-int64(d.A.Spam)))
-	row("position", fmt.Sprint(d.A.Position), fmt.Sprint(d.B.Position), "")
-	row("saved", cli.Stamp(d.A.Saved), cli.Stamp(d.B.Saved), "")
+	table.Add("events", d.A.Events, d.B.Events, fmt.Sprintf("%+d", int64(d.B.Events)-int64(d.A.Events)))
+	table.Add("spam", d.A.Spam, d.B.Spam, fmt.Sprintf("%+d", int64(d.B.Spam)-int64(d.A.Spam)))
+	table.Add("position", d.A.Position, d.B.Position)
+	table.Add("saved", cli.Stamp(d.A.Saved), cli.Stamp(d.B.Saved))
 	if d.A.Numerics != d.B.Numerics {
-		row("numerics", d.A.Numerics, d.B.Numerics, "")
+		table.Add("numerics", d.A.Numerics, d.B.Numerics)
 	}
 	for _, setting := range d.Settings {
-		row(setting.Key, shorten(setting.A), shorten(setting.B), "")
+		table.Add(setting.Key, shorten(setting.A), shorten(setting.B))
 	}
 	for _, w := range d.Weights {
-		row("weight of "+shorten(w.Input)+", "+w.Body, fmt.Sprintf("%.3f", w.A), fmt.Sprintf("%.3f", w.B), fmt.Sprintf("%+.1f sd", w.SD))
+		table.Add("weight of "+shorten(w.Input)+", "+w.Body, fmt.Sprintf("%.3f", w.A), fmt.Sprintf("%.3f", w.B),
+			fmt.Sprintf("%+.1f sd", w.SD))
 	}
 	for _, t := range d.Tables {
-		row("table of "+t.Name(), or("%.1f %%", t.A, 100), or("%.1f %%", t.B, 100), "")
+		table.Add("table of "+t.Name(), or("%.1f %%", t.A, 100), or("%.1f %%", t.B, 100))
 	}
 	for _, m := range d.Stacks {
-		row("weight of "+m.Member+" in the stack, "+m.Body, or("%.3f", m.A, 1), or("%.3f", m.B, 1), "")
+		table.Add("weight of "+m.Member+" in the stack, "+m.Body, or("%.3f", m.A, 1), or("%.3f", m.B, 1))
 	}
 	for i := range d.Sources {
-		row("source "+d.Sources[i].Source, d.Sources[i].A.Standing(), d.Sources[i].B.Standing(), "")
+		table.Add("source "+d.Sources[i].Source, d.Sources[i].A.Standing(), d.Sources[i].B.Standing())
 	}
-	if err := table.Flush(); err != nil {
-		return cli.Written(err)
-	}
+	text := table.String()
 	if d.More > 0 {
-		fmt.Fprintf(&b, "and %d more sources: --limit 0 shows all\n", d.More)
+		text += fmt.Sprintf("and %d more sources: --limit 0 shows all\n", d.More)
 	}
-	var text strings.Builder
-	for line := range strings.Lines(b.String()) {
-		text.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	return s.print(text.String())
+	return s.print(text)
 }
 
 func versionOf(version int64) string {

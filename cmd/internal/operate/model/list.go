@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/state"
 )
 
@@ -115,34 +114,29 @@ func (s *session) list(ctx context.Context, name string) (listed, error) {
 }
 
 func (s *session) printList(all []listed, now time.Time) error {
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "model\tversion\tevents\tage\tsize\tnumerics\tkept\tpinned")
+	table := report.NewTable("model", "version", "events", "age", "size", "numerics", "kept", "pinned")
 	for _, l := range all {
 		if l.Error != "" {
-			fmt.Fprintf(table, "%s\t–\t–\t–\t–\t–\t–\t–\n", l.Model)
+			table.Add(l.Model, "–", "–", "–", "–", "–", "–", "–")
 		}
 		for _, p := range l.Partitions {
 			pinned := "–"
 			if p.Pinned != 0 {
 				pinned = strconv.FormatInt(p.Pinned, 10)
 			}
-			fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\t%d\t%s\n", l.Model, p.Version, p.Events,
-				age(p.Saved, now), cli.Megabytes(p.Bytes), p.Numerics, p.Kept, pinned)
+			table.Add(l.Model, p.Version, p.Events, age(p.Saved, now), cli.Megabytes(p.Bytes), p.Numerics, p.Kept, pinned)
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return cli.Written(err)
-	}
+	text := table.String()
 	for _, l := range all {
 		if l.Error != "" {
-			fmt.Fprintf(&b, "Model %s is not read: %s\n", l.Model, l.Error)
+			text += fmt.Sprintf("Model %s is not read: %s\n", l.Model, l.Error)
 		}
 		if a := l.Answers; a != nil {
-			fmt.Fprintf(&b, "Answers of %s come from model %s since %s.\n", l.Model, a.Model, cli.Stamp(a.Since))
+			text += fmt.Sprintf("Answers of %s come from model %s since %s.\n", l.Model, a.Model, cli.Stamp(a.Since))
 		}
 	}
-	return s.print(b.String())
+	return s.print(text)
 }
 
 // age writes how long ago a time was, in its largest unit.

@@ -292,7 +292,7 @@ func TestVersions(t *testing.T) {
 	r.server.Del("hamlet:{default}:0:version:1")
 	r.server.ZRem("hamlet:{default}:0:versions", "1")
 	r.save(6)
-	r.must("versions", "Version 1 was pinned, and redis has lost it", "head, served\n")
+	r.must("versions", "Version 1 was pinned, and the store has lost it", "head, served\n")
 	r.must("versions --json", `"pinned":1,"pin_lost":true`)
 	r.must("unpin", "Nothing is pinned")
 	r.served(3, 0)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/algos/eval"
 	"hamlet/cmd/internal/operate/comparison"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/show/report"
 )
 
 type compare struct {
@@ -98,18 +98,15 @@ func (c *compare) text(r *comparison.Result) string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "%d events, from offset %d to %d\n", r.Events, r.From, r.To)
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "  \t%s\t%s\n", r.A.Model, r.B.Model)
-	row := func(name, format string, of func(*comparison.Side) any) {
-		fmt.Fprintf(table, "  %s\t"+format+"\t"+format+"\n", name, of(&r.A), of(&r.B))
-	}
-	row("log loss", "%s", func(s *comparison.Side) any { return figure(s.LogLoss, 5) })
-	row("1-ROCA%", "%s", func(s *comparison.Side) any { return figure(s.ROCA, 4) })
-	row("spam − mean p", "%s", func(s *comparison.Side) any { return span(s.Excess, 4) })
-	row("calibration slope", "%s", func(s *comparison.Side) any { return figure(s.Slope, 3) })
-	row("ECE", "%s", func(s *comparison.Side) any { return figure(s.ECE, 4) })
-	_ = table.Flush() // to a builder
-	fmt.Fprintf(&b, "difference of the log losses, %s − %s: %s nats, at %g for all times of looking\n", r.A.Model, r.B.Model, span(r.Difference, 5), r.Level)
+	table := report.NewTable("  ", r.A.Model, r.B.Model)
+	table.Add("  log loss", figure(r.A.LogLoss, 5), figure(r.B.LogLoss, 5))
+	table.Add("  1-ROCA%", figure(r.A.ROCA, 4), figure(r.B.ROCA, 4))
+	table.Add("  spam − mean p", span(r.A.Excess, 4), span(r.B.Excess, 4))
+	table.Add("  calibration slope", figure(r.A.Slope, 3), figure(r.B.Slope, 3))
+	table.Add("  ECE", figure(r.A.ECE, 4), figure(r.B.ECE, 4))
+	b.WriteString(table.String())
+	fmt.Fprintf(&b, "difference of the log losses, %s − %s: %s nats, at %g for all times of looking\n",
+		r.A.Model, r.B.Model, span(r.Difference, 5), r.Level)
 	switch {
 	case r.Better:
 		fmt.Fprintf(&b, "%s is better: 0 is left out from event %d of these on\n", r.B.Model, r.Since)
@@ -119,7 +116,8 @@ func (c *compare) text(r *comparison.Result) string {
 		fmt.Fprintln(&b, "neither is shown to be better: look again whenever you like")
 	}
 	if r.Calibrated {
-		fmt.Fprintf(&b, "the calibration of %s holds: its mean p is not shown to be off by more than %g\n", r.B.Model, comparison.Tolerance)
+		fmt.Fprintf(&b, "the calibration of %s holds: its mean p is not shown to be off by more than %g\n",
+			r.B.Model, comparison.Tolerance)
 	} else {
 		fmt.Fprintf(&b, "the calibration of %s does not hold: its mean p is off by more than %g\n", r.B.Model, comparison.Tolerance)
 	}
@@ -134,7 +132,8 @@ func missing(r *comparison.Result) (lines []string) {
 			lines = append(lines, fmt.Sprintf("retention has deleted the first predictions of %s", s.Model))
 		}
 		if s.Before > 0 {
-			lines = append(lines, fmt.Sprintf("the predictions of %s begin at offset %d: %d events that %s predicted before are left out", other.Model, other.Begins, s.Before, s.Model))
+			lines = append(lines, fmt.Sprintf("the predictions of %s begin at offset %d: %d events that %s predicted before are left out",
+				other.Model, other.Begins, s.Before, s.Model))
 		}
 		if s.Only > 0 {
 			lines = append(lines, fmt.Sprintf("%d events have a prediction of %s alone: they are left out", s.Only, s.Model))

@@ -2,11 +2,10 @@ package model
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 )
 
 // A keptJSON is what versions prints with --json.
@@ -21,15 +20,11 @@ func (s *session) printVersions(k Kept) error {
 	if s.JSON {
 		return s.json(keptJSON{k.Model, []History{k.History}, k.Answers})
 	}
-	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "version\tsaved\tevents\tposition\tsha256\t")
+	table := report.NewTable("version", "saved", "events", "position", "sha256", "")
 	for _, v := range k.Versions {
-		fmt.Fprintf(table, "%d\t%s\t%d\t%d\t%.12s\t%s\n", v.Version, cli.Stamp(v.Saved), v.Events, v.Position, v.SHA256, strings.Join(v.Marks(), ", "))
+		table.Add(v.Version, cli.Stamp(v.Saved), v.Events, v.Position, v.SHA256[:12], strings.Join(v.Marks(), ", "))
 	}
-	if err := table.Flush(); err != nil {
-		return cli.Written(err)
-	}
-	return k.conclude(s.out)
+	return s.print(table.String() + k.conclusion())
 }
 
 // Marks says what a version is.
@@ -66,28 +61,27 @@ func (s *session) printChange(before, after Kept) error {
 	if s.JSON {
 		return s.json(out)
 	}
+	text := ""
 	for _, p := range out.Partitions {
-		_, err := fmt.Fprintf(s.out, "answers come from version %d of %s, %d events; before: version %d\n",
+		text += fmt.Sprintf("answers come from version %d of %s, %d events; before: version %d\n",
 			p.Version.Version, cli.Stamp(p.Saved), p.Events, p.Before)
-		if err != nil {
-			return cli.Written(err)
-		}
 	}
-	return after.conclude(s.out)
+	return s.print(text + after.conclusion())
 }
 
-// conclude says what the pin means.
-func (k Kept) conclude(w io.Writer) error {
+// conclusion says what the pin means.
+func (k Kept) conclusion() string {
 	text := "Nothing is pinned: answers come from the newest version."
 	switch {
 	case k.PinLost:
-		text = fmt.Sprintf("Version %d was pinned, and redis has lost it: the newest is served. Pin another, or `hamlet model unpin`.", k.Pinned)
+		text = fmt.Sprintf("Version %d was pinned, and the store has lost it: the newest is served. "+
+			"Pin another, or `hamlet model unpin`.", k.Pinned)
 	case k.Pinned != 0:
 		text = "Pinned: learning goes on, and answers come from the pinned version until `hamlet model unpin`."
 	}
 	if a := k.Answers; a != nil {
-		text += fmt.Sprintf("\nThat is what %s would answer. Since %s answers come from model %s, until `hamlet model promote --back`.", k.Model, cli.Stamp(a.Since), a.Model)
+		text += fmt.Sprintf("\nThat is what %s would answer. Since %s answers come from model %s, until `hamlet model promote --back`.",
+			k.Model, cli.Stamp(a.Since), a.Model)
 	}
-	_, err := fmt.Fprintln(w, text)
-	return cli.Written(err)
+	return text + "\n"
 }

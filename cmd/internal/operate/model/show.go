@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/cmd/internal/web/page"
 )
 
@@ -97,17 +97,14 @@ func (c *show) run(ctx context.Context, s *session) error {
 			Models []shown `json:"models"`
 		}{all})
 	}
+	text := ""
 	for i := range all {
 		if i > 0 {
-			if err := s.print("\n"); err != nil {
-				return err
-			}
+			text += "\n"
 		}
-		if err := s.printShown(&all[i], time.Now()); err != nil {
-			return err
-		}
+		text += all[i].text(time.Now())
 	}
-	return nil
+	return s.print(text)
 }
 
 // describe says what a decoded model is.
@@ -171,13 +168,10 @@ func (s *session) describeVersions(ctx context.Context, name string, one *shown)
 	return nil
 }
 
-func (s *session) printShown(one *shown, now time.Time) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", one.Name)
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	line := func(name, format string, values ...any) {
-		fmt.Fprintf(table, "  %s\t%s\n", name, cli.Cell(fmt.Sprintf(format, values...)))
-	}
+// text says it for people.
+func (one *shown) text(now time.Time) string {
+	table := report.NewTable()
+	line := func(name, format string, values ...any) { table.Add("  "+name, fmt.Sprintf(format, values...)) }
 	if one.Version != 0 {
 		pinned := ""
 		if one.Pinned != 0 {
@@ -224,10 +218,7 @@ func (s *session) printShown(one *shown, now time.Time) error {
 	if len(one.Incidents) == 0 {
 		line("alarms", "none")
 	}
-	if err := table.Flush(); err != nil {
-		return cli.Written(err)
-	}
-	return s.print(b.String())
+	return one.Name + "\n" + table.String()
 }
 
 // standing says how far a source is believed.

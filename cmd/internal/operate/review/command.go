@@ -22,7 +22,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -30,6 +29,7 @@ import (
 	"hamlet/cmd/internal/door/doors"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/cmd/internal/web/page"
 	"hamlet/stream"
 	"hamlet/stream/nats"
@@ -272,12 +272,7 @@ func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.KeptRe
 		fmt.Fprintf(stderr, "none of these messages is kept, so none can be shown or labelled here: %s\n", keptHint)
 	}
 	if c.JSON {
-		for i := range all {
-			if err := cli.PrintJSON(stdout, &all[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return report.PrintLines(stdout, all)
 	}
 	return printList(stdout, all, waiting)
 }
@@ -286,17 +281,13 @@ func printList(w io.Writer, all []listed, waiting int) error {
 	if len(all) == 0 {
 		return cli.Print(w, "no message without a label: scorers write the journal of answers where NATS has JetStream, without --no-journal\n")
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "id\tworth\tverdict\tp\t90 %\tdoor\ttenant\tage\tsubject\tfrom")
+	table := report.NewTable("id", "worth", "verdict", "p", "90 %", "door", "tenant", "age", "subject", "from")
 	for i := range all {
 		e := &all[i]
-		fmt.Fprintf(table, "%s\t%.2g\t%s\t%.4f\t%.4f–%.4f\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Worth, cli.Cell(string(e.Verdict)), e.P, e.Low, e.High,
+		table.Add(e.ID, fmt.Sprintf("%.2g", e.Worth), e.Verdict, fmt.Sprintf("%.4f", e.P), fmt.Sprintf("%.4f–%.4f", e.Low, e.High),
 			cli.Cell(e.Door), cli.Cell(e.Tenant), time.Since(e.Time).Round(time.Minute), cell(e.Subject), cell(e.From))
 	}
-	if err := table.Flush(); err != nil {
-		return cli.Written(err)
-	}
-	return cli.Print(w, fmt.Sprintf("%d of %d messages without a label\n", len(all), waiting))
+	return cli.Print(w, fmt.Sprintf("%v%d of %d messages without a label\n", table, len(all), waiting))
 }
 
 // cell is text of a message that fits a column.
@@ -304,5 +295,5 @@ func cell(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "–"
 	}
-	return cli.Cell(page.Clip(s, 50))
+	return page.Clip(s, 50)
 }

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hamlet/algos/model"
 	"hamlet/algos/trust"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 )
 
 // A Table is what `hamlet sources --json` prints.
@@ -140,24 +140,20 @@ func (t *Table) cut(n int) {
 
 // print writes a line for each source.
 func (t *Table) print(w io.Writer) error {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "source\trole\tlabels\tflip rate, 90 %\tweight\t\taccused")
+	tab := report.NewTable("source", "role", "labels", "flip rate, 90 %", "weight", "", "accused")
 	for i := range t.Sources {
 		s := &t.Sources[i]
 		rate, weight := "–", "–"
 		if s.Labels > 0 {
 			rate, weight = fmt.Sprintf("%.3f  %.3f–%.3f", s.Rate, s.Lo, s.Hi), fmt.Sprintf("%.2f", s.Weight)
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", s.Source, s.Role, s.Labels, rate, weight, s.Remarks(), s.AccusedAt())
+		tab.Add(s.Source, s.Role, s.Labels, rate, weight, s.Remarks(), s.AccusedAt())
 	}
-	if err := tab.Flush(); err != nil {
-		return cli.Written(err)
-	}
+	text := tab.String()
 	if left := t.Known - len(t.Sources); left > 0 {
-		fmt.Fprintf(w, "and %d with fewer labels: --limit 0 shows all\n", left)
+		text += fmt.Sprintf("and %d with fewer labels: --limit 0 shows all\n", left)
 	}
-	_, err := fmt.Fprintf(w, "%d events, saved %s\n", t.Saved().Events, t.Saved().Saved.UTC().Format(time.RFC3339))
-	return cli.Written(err)
+	return cli.Print(w, text+fmt.Sprintf("%d events, saved %s\n", t.Saved().Events, cli.Stamp(t.Saved().Saved)))
 }
 
 // Remarks says whether the source is late or new: see the help of `hamlet sources`.

@@ -1,17 +1,17 @@
 package withdraw
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
+	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/stream"
 )
 
-// A report is what --json prints.
-type report struct {
+// A result is what --json prints.
+type result struct {
 	*Plan
 	DryRun  bool `json:"dry_run"`
 	Written int  `json:"written"`
@@ -19,12 +19,12 @@ type report struct {
 }
 
 // printPlan says what would be written, and what that would do.
-func (r *report) printPlan(w io.Writer) error {
+func (r *result) printPlan(w io.Writer) error {
+	table := report.NewTable("offsets", "labels", "withdrawable", "withdrawn", "beyond", "too large")
+	table.Right = true
+	table.Add(fmt.Sprintf("%d–%d", r.From, r.To-1), r.Labels, r.Withdrawable, r.Withdrawn, r.Beyond, r.TooLarge)
 	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "offsets\tlabels\twithdrawable\twithdrawn\tbeyond\ttoo large\t")
-	fmt.Fprintf(table, "%d–%d\t%d\t%d\t%d\t%d\t%d\t\n", r.From, r.To-1, r.Labels, r.Withdrawable, r.Withdrawn, r.Beyond, r.TooLarge)
-	_ = table.Flush() // to memory
+	b.WriteString(table.String())
 	if r.Beyond > 0 {
 		fmt.Fprintf(&b, "Beyond the window of withdrawals, or never learnt: %s. What they taught stays. hamlet model rollback\n"+
 			"answers from a version of before.\n"+
@@ -42,8 +42,7 @@ func (r *report) printPlan(w io.Writer) error {
 			"and by %.3f at most; %s; log loss %.4f before, %.4f after, on mail that it has learnt.\n",
 			count(a.Events, "event"), a.MeanChange, a.LargestChange, changes(a.Verdicts), a.LogLossBefore, a.LogLossAfter)
 	}
-	_, err := io.WriteString(w, b.String())
-	return wrapped(err)
+	return cli.Print(w, b.String())
 }
 
 // changes says how many verdicts change.
@@ -55,14 +54,9 @@ func changes(n int) string {
 }
 
 // end prints how it ended.
-func (c *Command) end(w io.Writer, r *report) error {
+func (c *Command) end(w io.Writer, r *result) error {
 	if c.JSON {
-		b, err := json.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("the withdrawal in JSON: %w", err)
-		}
-		_, err = w.Write(append(b, '\n'))
-		return wrapped(err)
+		return cli.PrintJSON(w, r)
 	}
 	text := ""
 	switch {
@@ -75,8 +69,7 @@ func (c *Command) end(w io.Writer, r *report) error {
 	default:
 		text = fmt.Sprintf("%s written. They are done once hamlet model show says position %d.\n", count(r.Written, "withdrawal"), r.Until)
 	}
-	_, err := io.WriteString(w, text)
-	return wrapped(err)
+	return cli.Print(w, text)
 }
 
 func count(n int, what string) string {
@@ -84,12 +77,4 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// wrapped says what an error in writing was about.
-func wrapped(err error) error {
-	if err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
 }

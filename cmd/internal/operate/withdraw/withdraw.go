@@ -115,7 +115,7 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	out := report{Plan: plan, DryRun: c.DryRun}
+	out := result{Plan: plan, DryRun: c.DryRun}
 	if !c.JSON {
 		if err := out.printPlan(stdio.Out); err != nil {
 			return err

@@ -182,13 +182,13 @@ func (r *rig) run(args string) (string, error) {
 }
 
 // does runs a withdrawal that must succeed, and returns what it says in JSON.
-func (r *rig) does(args string) report {
+func (r *rig) does(args string) result {
 	r.t.Helper()
 	out, err := r.run(args + " --json")
 	if err != nil {
 		r.t.Fatalf("%s: %v", args, err)
 	}
-	var got report
+	var got result
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		r.t.Fatalf("%s: %v in %s", args, err, out)
 	}
