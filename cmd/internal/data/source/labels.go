@@ -65,7 +65,7 @@ func newLabelling(format, positive string) *labelling {
 	case format == FormatText:
 		l.spam, l.ham, l.refusal = []string{"spam"}, []string{"ham"}, "is neither spam nor ham"
 	case format == FormatSVMLight:
-		l.spam, l.ham, l.refusal = []string{"1"}, []string{"-1", "0"}, "is none of +1, 1 (spam), -1, 0 (ham)"
+		l.spam, l.ham, l.refusal = []string{"1"}, []string{"-1", "0"}, "must be +1 or 1 (spam), -1 or 0 (ham)"
 	case format == FormatCSV:
 		l.spam, l.ham = []string{"spam", "1", "+1"}, []string{"ham", "0", "-1"}
 		l.refusal = "is neither spam (spam, 1, +1) nor ham (ham, 0, -1); --positive names what is spam, --label the column"

@@ -16,7 +16,7 @@ func TestRejectionsTellNoMail(t *testing.T) {
 		{"d.csv", "1,2,spam\njoe.doe@example.org,2,spam\n", "a value of 19 bytes is not a number"},
 		{"e.csv", "1,2,spam\n1,2,joe.doe@example.org\n", "a value of 19 bytes is neither spam"},
 		{"f.csv", "1,2,spam\n1,0x10,ham\n", `"0x10" is not a number`},
-		{"g.svmlight", "joe.doe@example.org 3:1\n", "a value of 19 bytes is none of"},
+		{"g.svmlight", "joe.doe@example.org 3:1\n", "a value of 19 bytes must be"},
 		{"h.svmlight", "1 joe.doe@example.org:1\n", "a value of 21 bytes: index:value"},
 		{"i.svmlight", "1 3:joe.doe@example.org\n", "a value of 19 bytes is not a number"},
 		{"j.svmlight", "1 3:1.5e-7.2\n", `"1.5e-7.2" is not a number`},

@@ -170,7 +170,7 @@ func TestFormats(t *testing.T) {
 			want:    []string{"ham", "spam 17=2.5 3=1", "ham 10=1 9=-2"},
 			cfg:     Config{Format: "svmlight"},
 			rejected: []string{
-				`w8a:5: label: "2" is none of +1, 1 (spam), -1, 0 (ham)`,
+				`w8a:5: label: "2" must be +1 or 1 (spam), -1 or 0 (ham)`,
 				`w8a:6: vector: name "1" is given twice`,
 				`w8a:7: "x:1": index:value is wanted, the index a whole number`,
 				`w8a:8: vector: "1" is NaN, not a finite number`,

@@ -286,7 +286,7 @@ func (r *replay) run(ctx context.Context, items iter.Seq2[source.Item, error]) e
 	return g.Wait()
 }
 
-// step returns an error if the model is lost. What is rejected is none.
+// step returns an error if the model is lost. A rejected item is no error.
 func (r *replay) step(p *parsed) error {
 	switch {
 	case p.rejected != nil:

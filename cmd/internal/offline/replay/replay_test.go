@@ -394,7 +394,7 @@ func TestResultHasTheGates(t *testing.T) {
 	}
 }
 
-// An answer that is learnt as a label is none of its source's labels.
+// An answer that is learnt as a label does not count as a label of its source.
 func TestAssumedAnswersAreNoLabels(t *testing.T) {
 	items := letters(60)
 	m, teach := newModel(t, model.Config{TableBits: 8})

@@ -232,7 +232,7 @@ func (c *Command) copy(ctx context.Context, t *taking, log *slog.Logger) (*Index
 			return nil, err
 		}
 		if len(names) == 0 {
-			return nil, errors.New("redis keeps no model yet: a learner saves one with its first event")
+			return nil, errors.New("the store keeps no model yet: a learner saves one with its first event")
 		}
 	}
 	slices.Sort(names)

@@ -135,7 +135,7 @@ func TestFilesAreRefused(t *testing.T) {
 	r.fails("backup --model spam --keep 3 DIR/spam.tar", cli.StatusUsage, "about a directory")
 	r.fails("backup --model Spam DIR/spam.tar", cli.StatusUsage, "is neither MODEL nor MODEL@VERSION")
 	r.fails("backup --model spam@0 DIR/spam.tar", cli.StatusUsage, "numbered from 1")
-	r.fails("backup --model other DIR/spam.tar", cli.StatusFailed, "redis keeps no model other")
+	r.fails("backup --model other DIR/spam.tar", cli.StatusFailed, "the store keeps no model other")
 	r.fails("backup --model spam@9 DIR/spam.tar", cli.StatusFailed, "no checkpoint")
 	r.fails("verify DIR/spam.tar --backup 2026", cli.StatusUsage, "about a directory")
 	r.fails("restore DIR/spam.tar", cli.StatusUsage, "--as")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hamlet/cmd/internal/operate/model"
 	"hamlet/state"
 )
 
@@ -70,7 +71,7 @@ func (t *taking) model(ctx context.Context, store state.Store, name string) (Mod
 	}
 	p, err := t.newest(ctx, store, name)
 	if errors.Is(err, state.ErrNone) {
-		err = fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
+		err = model.None(name)
 	}
 	m.Partitions = []Partition{p}
 	return m, err

@@ -250,10 +250,10 @@ func TestRunReadsTopics(t *testing.T) {
 	if _, err := r.Advance(stopped); err == nil || Final(err) {
 		t.Errorf("without time: %v", err)
 	}
-	r.topics[1].next++ // as if the topic were made anew
+	r.topics[1].next++ // as if the topic were made again
 	for range 2 {
 		if _, err := r.Advance(ctx); !errors.Is(err, ErrGone) || !Final(err) {
-			t.Errorf("of a topic that was made anew: %v", err)
+			t.Errorf("of a topic that was made again: %v", err)
 		}
 	}
 }

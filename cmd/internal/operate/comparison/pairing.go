@@ -10,7 +10,7 @@ import (
 
 var (
 	// ErrDiffers says that a model wrote two different predictions of one event. It was learnt
-	// anew with another configuration, under the same name. Options.Since leaves out the old ones.
+	// again with another configuration, under the same name. Options.Since leaves out the old ones.
 	ErrDiffers = errors.New("two predictions of one event differ")
 	// ErrOtherLog says that two models do not learn one log, so that nothing pairs.
 	ErrOtherLog = errors.New("the models do not learn the same log")

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNone says that a model has no topic of predictions.
 	ErrNone = errors.New("the model writes no predictions")
-	// ErrGone says that the topic no longer has what comes next: it was deleted and made anew, or
+	// ErrGone says that the topic no longer has what comes next: it was deleted and made again, or
 	// retention was faster than the reader.
 	ErrGone = errors.New("the predictions that come next are gone")
 )
@@ -135,7 +135,7 @@ func (r *Reader) Advance(ctx context.Context) (Result, error) {
 		t.end = bounds.End
 		switch {
 		case t.end < t.next:
-			return Result{}, r.fail(fmt.Errorf("%w: topic %s ends at %d, and was read to %d: it was made anew", ErrGone, t.topic, t.end, t.next))
+			return Result{}, r.fail(fmt.Errorf("%w: topic %s ends at %d, and was read to %d: it was made again", ErrGone, t.topic, t.end, t.next))
 		case bounds.First > t.next:
 			return Result{}, r.fail(fmt.Errorf("%w: topic %s begins at %d, and was read to %d: retention has deleted what lies between", ErrGone, t.topic, bounds.First, t.next))
 		}

@@ -72,7 +72,7 @@ const (
 // owner may read it: it is mail. It replaces a file, and nothing else: no device, pipe or link.
 func Export(records Records, model, path string) (n int, err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return 0, fmt.Errorf("%s is no regular file, and would be replaced: name another file", path)
+		return 0, fmt.Errorf("%s is not a regular file, and would be replaced: name another file", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -132,7 +132,7 @@ func write(w io.Writer, records Records, header fileHeader) (n int, err error) {
 	return end.Records, errors.Join(line.Encode(end), out.Flush())
 }
 
-// File returns the records of an exported log. It is an error if the file is none, or is cut off.
+// File returns the records of an exported log. The error says if the file is not one, or is cut off.
 func File(path string) Records {
 	return func(yield func(*stream.Record, error) bool) {
 		err := readFile(path, func(r *stream.Record) error {

@@ -84,7 +84,7 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{link, dir} {
-		if _, err := Export(of(source), "m", path); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := Export(of(source), "m", path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -177,7 +177,7 @@ func (c *showCommand) check() error {
 	case c.Topic == "alerts":
 		err = errors.Join(err, cli.Usagef("alerts are in NATS, not in a log: hamlet alarms shows them"))
 	case !ok:
-		err = errors.Join(err, cli.Usagef("%q is no topic: say events, dead-letters, receipts or predictions", c.Topic))
+		err = errors.Join(err, cli.Usagef("%q is not a topic: say events, dead-letters, receipts or predictions", c.Topic))
 	}
 	return err
 }

@@ -150,7 +150,7 @@ func shows(t *testing.T, where string, server ...string) {
 	}
 	for args, want := range map[string]string{
 		"alerts":                     "hamlet alarms shows them",
-		"nonsense":                   "is no topic: say events, dead-letters, receipts or predictions",
+		"nonsense":                   "is not a topic: say events, dead-letters, receipts or predictions",
 		"events --model m -n 0":      "-n: 0 is not in 1…1000",
 		"events --model none":        "there is no topic hamlet.events.none",
 		"predictions --model no -n1": "there is no topic hamlet.predictions.no",

@@ -32,17 +32,17 @@ type Filter struct {
 	Identities map[string]bool // nil: any
 }
 
-// check says which of the values are none.
+// check returns an error if a value is not one that a decision can have.
 func (f *Filter) check() error {
 	switch f.Verdict {
 	case "", string(stream.DecideSpam), string(stream.DecideHam), string(stream.DecideUnsure):
 	default:
-		return fmt.Errorf("the verdict %q is not known: it is spam, ham or unsure", f.Verdict)
+		return fmt.Errorf("the verdict %q is not known: it must be spam, ham or unsure", f.Verdict)
 	}
 	switch f.Label {
 	case "", Labelled, Corrected:
 	default:
-		return fmt.Errorf("the label %q is none of %s and %s", f.Label, Labelled, Corrected)
+		return fmt.Errorf("the label %q is not known: it must be %s or %s", f.Label, Labelled, Corrected)
 	}
 	if f.MessageID != "" && stream.MessageIDHash(f.MessageID) == "" {
 		return fmt.Errorf("the Message-ID %q is empty", f.MessageID)

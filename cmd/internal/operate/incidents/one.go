@@ -139,7 +139,7 @@ func newReport(a *stream.Alert, id string) *labelReport {
 const askVersions = 5 * time.Second
 
 // before returns the newest version that was saved before the incident and had not learnt the
-// event which opened it. Counts alone tell nothing: a model that is learnt again counts anew.
+// event which opened it. Counts alone tell nothing: a model that is learnt again counts from 0 again.
 func (p *pages) before(ctx context.Context, i *Incident) (b before) {
 	ctx, cancel := context.WithTimeout(ctx, askVersions)
 	defer cancel()

@@ -358,7 +358,7 @@ func TestServersAway(t *testing.T) {
 	}
 }
 
-// Those that are open are the newest first. A name that is not known yet is none.
+// The newest open incident comes first. A suspicion has no kind.
 func TestOpen(t *testing.T) {
 	r := newRig(t)
 	now := time.Now()

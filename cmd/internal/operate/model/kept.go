@@ -25,7 +25,7 @@ type History struct {
 	Head      int64     `json:"head"`               // 0: it cannot be read
 	Served    int64     `json:"served"`             // 0: it cannot be read
 	Pinned    int64     `json:"pinned,omitempty"`   // the version that an operator pinned
-	PinLost   bool      `json:"pin_lost,omitempty"` // Redis has lost the pinned version
+	PinLost   bool      `json:"pin_lost,omitempty"` // the store has lost the pinned version
 	Versions  []Version `json:"versions"`
 }
 

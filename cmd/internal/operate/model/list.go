@@ -76,7 +76,7 @@ func (c *list) run(ctx context.Context, s *session) error {
 			return err
 		}
 		if len(l.Partitions) == 0 && len(c.Models) > 0 {
-			return none(name)
+			return None(name)
 		}
 		all = append(all, l)
 	}

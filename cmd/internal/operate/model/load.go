@@ -77,7 +77,7 @@ func Load(ctx context.Context, store state.Store, name string, version int64) (i
 	}
 	version, c, err := newest(ctx, store)
 	if errors.Is(err, state.ErrNone) {
-		err = none(name)
+		err = None(name)
 	}
 	return version, c, err
 }
@@ -94,8 +94,9 @@ func (s *session) decoded(ctx context.Context, text string) (*loaded, error) {
 	return l, nil
 }
 
-func none(name string) error {
-	return fmt.Errorf("redis keeps no model %s: hamlet model list shows those that it keeps", name)
+// None says that the store keeps no model of this name.
+func None(name string) error {
+	return fmt.Errorf("the store keeps no model %s: hamlet model list shows those that it keeps", name)
 }
 
 // OldKeys says how Redis is rid of a model of hamlet 0.1.0 that this release does not read. Who

@@ -177,7 +177,7 @@ func TestList(t *testing.T) {
 	if spam["model"] != "spam" || spam["events"] != 20.0 || len(spam["partitions"].([]any)) != 1 {
 		t.Errorf("in JSON: %v", spam)
 	}
-	r.fails("list other", cli.StatusFailed, "redis keeps no model other")
+	r.fails("list other", cli.StatusFailed, "the store keeps no model other")
 	r.fails("list A", cli.StatusUsage, "is not a name of a model")
 }
 
@@ -200,7 +200,7 @@ func TestShow(t *testing.T) {
 	}
 	r.fails("show default@9", cli.StatusFailed, "no checkpoint")
 	r.fails("show default@0", cli.StatusUsage, "numbered from 1")
-	r.fails("show other", cli.StatusFailed, "redis keeps no model other")
+	r.fails("show other", cli.StatusFailed, "the store keeps no model other")
 }
 
 // A model that hamlet 0.1.0 learnt from several partitions does not hide the others.

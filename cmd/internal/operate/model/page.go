@@ -109,7 +109,7 @@ func (p *pages) state(ctx context.Context, seen *now.Snapshot) (s standing, kept
 		s.None = true
 		return s, kept
 	case err != nil:
-		s.Away = page.Sentence(fmt.Errorf("redis does not say which versions there are: %w", err))
+		s.Away = page.Sentence(fmt.Errorf("the store does not say which versions there are: %w", err))
 		return s, kept
 	}
 	s.Answers, s.Pinned, s.Lost = kept.Answers, kept.Pinned != 0, kept.PinLost

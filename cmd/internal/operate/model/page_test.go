@@ -203,7 +203,7 @@ func TestRedisAway(t *testing.T) {
 	r := newPageRig(t)
 	r.save(madeForPage(t, 3, nil), 1)
 	r.redis.SetError("LOADING")
-	r.lacks(r.get("/model", 200, `role="alert">Redis does not say which versions there are`), "Pin…")
+	r.lacks(r.get("/model", 200, `role="alert">The store does not say which versions there are`), "Pin…")
 	r.get("/model/inside", 503)
 	r.post(url.Values{"do": {"rollback"}, "expect": {"0:1"}}, 200, "Nothing was done")
 	if len(r.audit) > 0 {

@@ -11,7 +11,7 @@ import (
 	"hamlet/stream"
 )
 
-// versions asks Redis which checkpoint is the newest. It reads manifests only where a pointer
+// versions asks the store which checkpoint is the newest. It reads manifests only where a pointer
 // has moved.
 type versions struct {
 	store state.Store
@@ -50,7 +50,7 @@ func (v *versions) ask(ctx context.Context) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err != nil {
-		v.now.Away = page.Sentence(fmt.Errorf("redis does not say what it keeps of the model: %w", err))
+		v.now.Away = page.Sentence(fmt.Errorf("the store does not say what it keeps of the model: %w", err))
 		return
 	}
 	v.now = now
@@ -108,7 +108,7 @@ func (v *versions) read(ctx context.Context) (now Learnt, err error) {
 	return now, nil
 }
 
-// lag asks Kafka where the log begins and ends.
+// lag asks where the log begins and ends.
 type lag struct {
 	bounds func(context.Context) (stream.Bounds, error)
 
@@ -134,7 +134,7 @@ func (l *lag) ask(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away = ""; err != nil {
-		l.away = page.Sentence(fmt.Errorf("kafka does not say how long the log is: %w", err))
+		l.away = page.Sentence(fmt.Errorf("the length of the log is not known: %w", err))
 		return
 	}
 	l.now = now

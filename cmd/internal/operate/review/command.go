@@ -92,7 +92,7 @@ func (c *Command) check() error {
 	}
 	for _, id := range c.IDs {
 		if !identityForm.MatchString(id) {
-			err = errors.Join(err, cli.Usagef("%s is no identity of a mail: 32 digits of 0-9 and a-f", cli.Cell(id)))
+			err = errors.Join(err, cli.Usagef("%s is not the identity of a mail: 32 digits of 0-9 and a-f", cli.Cell(id)))
 		}
 	}
 	return err

@@ -112,7 +112,7 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("id")
 	switch {
 	case id != "" && !identityForm.MatchString(id):
-		status, v.Problem = http.StatusBadRequest, "This is no identity of a mail: 32 digits of 0-9 and a-f."
+		status, v.Problem = http.StatusBadRequest, "This is not the identity of a mail: 32 digits of 0-9 and a-f."
 	default:
 		reading, stop := context.WithTimeout(ctx, h.cfg.Bound/2)
 		if err := h.reader.Refresh(reading); err != nil {

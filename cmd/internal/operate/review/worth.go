@@ -14,7 +14,7 @@ import (
 //
 //	Worth = I(m, s²)·p(1−p).
 //
-// It is 0 for an answer that is none. It costs 30 to 140 exponentials, and needs neither the
+// It is 0 for numbers that are no answer. It costs 30 to 140 exponentials, and needs neither the
 // model nor the message.
 //
 // `hamlet-lab bench review` compares it with what needs the model: cmd/internal/lab/bench/MEASURED.md

@@ -78,10 +78,10 @@ func printInfo(w io.Writer, info stream.Info) error {
 	case info.Pinned:
 		pinned = "yes: what was learnt since does not count, until `hamlet model unpin`"
 	case info.PinLost:
-		pinned = "lost: redis has lost the pinned version, and the newest is served; see `hamlet model versions`"
+		pinned = "lost: the store has lost the pinned version, and the newest is served; see `hamlet model versions`"
 	}
 	if info.Stale {
-		stale = "yes: redis cannot be read in full, this is the last good model"
+		stale = "yes: the store cannot be read in full, this is the last good model"
 	}
 	promoted := ""
 	if p := info.Promoted; p != nil {

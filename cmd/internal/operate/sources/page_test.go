@@ -389,7 +389,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// An operator's word reaches the log; a name that is none does not.
+// An operator's word reaches the log. An unknown role is refused.
 func TestStanding(t *testing.T) {
 	r := newRig(t, true)
 	_, text := r.post("/sources/role", "source", hostile, "role", "muted")

@@ -10,7 +10,7 @@ import (
 	"hamlet/cmd/internal/service/follow"
 )
 
-// A Bound is an event, or a time. The zero Bound is none.
+// A Bound is an event, or a time. The zero Bound is no bound.
 type Bound struct {
 	event uint64 // the model's event count, from 1; 0: at counts
 	at    time.Time
