@@ -15,7 +15,7 @@ import (
 const maxLine = 36 << 20
 
 // ErrLineTooLong means that a line was skipped; the next may be read.
-var ErrLineTooLong = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
+var ErrLineTooLong = errors.New("the line is too long")
 
 // Lines yields the lines of r without newlines, each valid until the next one. It skips
 // a line of more than most bytes and yields [ErrLineTooLong] for it. Any other error is
@@ -60,7 +60,7 @@ func nextLine(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 		case err != nil && (!errors.Is(err, io.EOF) || length == 0):
 			return nil, err
 		case length > most:
-			return nil, ErrLineTooLong
+			return nil, fmt.Errorf("%w: it has more than %d bytes", ErrLineTooLong, most)
 		}
 		return buf, nil
 	}

@@ -7,12 +7,15 @@
 package jsonlines
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	"hamlet/cmd/internal/data/source"
 )
 
 // A FailedError reports that some lines were answered with an error.
@@ -27,6 +30,18 @@ func (e *FailedError) Error() string {
 // ExitCode returns 1.
 func (e *FailedError) ExitCode() int { return 1 }
 
+// An Answer returns the reply to a request.
+type Answer = func(ctx context.Context, request []byte) (reply []byte, err error)
+
+// maxLine bounds a request: about ten million numbers.
+const maxLine = 256 << 20
+
+// A line is one line of input without its newline, or an error.
+type line struct {
+	text []byte
+	err  error
+}
+
 // Serve reads requests from r, one a line, and writes a reply to w for each, in
 // order, as soon as it is known and in a single Write. The reply is what answer
 // returns, or {"error": "…"} with its error. A panic of answer is such an error too.
@@ -36,22 +51,17 @@ func (e *FailedError) ExitCode() int { return 1 }
 // *[FailedError] if it could not. An error of r or w, or the end of ctx, stops it early.
 // A request that ctx interrupts gets no reply. A goroutine may then remain in r.Read
 // until that returns.
-func Serve(ctx context.Context, r io.Reader, w io.Writer, answer func(ctx context.Context, request []byte) ([]byte, error)) error {
+func Serve(ctx context.Context, r io.Reader, w io.Writer, answer Answer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
 	lines := make(chan line)
 	go func() {
 		defer close(lines)
-		scan := newScanner(r, maxLine)
-		for {
-			l := scan.next()
+		for text, err := range source.Lines(bufio.NewReaderSize(r, 64<<10), maxLine) {
 			select {
-			case lines <- l:
+			case lines <- line{bytes.Clone(text), err}:
 			case <-ctx.Done():
-				return
-			}
-			if l.err != nil && !errors.Is(l.err, errLineTooLong) {
 				return
 			}
 		}
@@ -60,25 +70,27 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, answer func(ctx contex
 	var count FailedError
 	for {
 		var l line
+		more := true
 		select {
-		case l = <-lines:
+		case l, more = <-lines:
 		case <-ctx.Done():
 			return stopped(ctx)
 		}
 		var reply []byte
 		err := l.err
 		switch {
+		case !more && ctx.Err() != nil:
+			return stopped(ctx)
+		case !more && count.Failed > 0:
+			return &count
+		case !more:
+			return nil
 		case err == nil:
 			if len(bytes.TrimSpace(l.text)) == 0 {
 				continue
 			}
 			reply, err = protect(ctx, l.text, answer)
-		case errors.Is(err, io.EOF):
-			if count.Failed > 0 {
-				return &count
-			}
-			return nil
-		case !errors.Is(err, errLineTooLong):
+		case !errors.Is(err, source.ErrLineTooLong):
 			return fmt.Errorf("read request %d: %w", count.Requests+1, err)
 		}
 		if ctx.Err() != nil {
@@ -100,7 +112,7 @@ func stopped(ctx context.Context) error {
 }
 
 // protect calls answer. It turns a panic, which is a bug in hamlet, into an error.
-func protect(ctx context.Context, text []byte, answer func(context.Context, []byte) ([]byte, error)) (reply []byte, err error) {
+func protect(ctx context.Context, text []byte, answer Answer) (reply []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			reply, err = nil, fmt.Errorf("a bug in hamlet, please report it with the request: %v", p)

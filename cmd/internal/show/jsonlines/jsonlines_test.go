@@ -99,24 +99,6 @@ func TestServeSaysWhatBroke(t *testing.T) {
 	}
 }
 
-// Lines have any length up to the bound; a longer one does not affect the others.
-func TestScanner(t *testing.T) {
-	const most = 1 << 20
-	exact, long := strings.Repeat("a", most), strings.Repeat("b", most+1)
-	for _, end := range []string{"", "\n"} {
-		s := newScanner(strings.NewReader("x\n"+exact+"\n"+long+"\n"+long+long+"\n\n"+exact+end), most)
-		for i, want := range []line{{text: []byte("x")}, {text: []byte(exact)}, {err: errLineTooLong}, {err: errLineTooLong}, {}, {text: []byte(exact)}, {err: io.EOF}} {
-			if got := s.next(); !bytes.Equal(got.text, want.text) || got.err != want.err {
-				t.Fatalf("line %d: %d bytes and %v, want %d and %v", i, len(got.text), got.err, len(want.text), want.err)
-			}
-		}
-	}
-	s := newScanner(strings.NewReader(long), most)
-	if got := s.next(); got.err != errLineTooLong {
-		t.Errorf("a last line that is too long: %v", got.err)
-	}
-}
-
 // The text of an error survives JSON, with everything that a request can hold.
 func TestAppendError(t *testing.T) {
 	for _, s := range []string{"", "a\"b\\c\nd\u2028<&>é\x00"} {
