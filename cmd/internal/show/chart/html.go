@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -80,7 +81,7 @@ func (c *Chart) table() (head []string, rows [][]string, note string) {
 	if len(shown) == 0 {
 		return nil, nil, ""
 	}
-	x, y := orLetter(c.X.Label, "x"), orLetter(c.Y.Label, "y")
+	x, y := cmp.Or(c.X.Label, "x"), cmp.Or(c.Y.Label, "y")
 	if c.Y.Label == "" && len(c.Y.Categories) > 0 {
 		y = "name"
 	}
@@ -108,7 +109,7 @@ func (c *Chart) table() (head []string, rows [][]string, note string) {
 	if len(c.Y.Categories) == 0 && !slices.ContainsFunc(shown, func(s *Series) bool { return !sharesX(s) }) {
 		head = []string{x}
 		for _, s := range shown {
-			head = append(head, orLetter(s.Name, y))
+			head = append(head, cmp.Or(s.Name, y))
 		}
 		for i := 0; i < shown[0].len(); i += every {
 			row := []string{c.X.text(shown[0].x(i))}
@@ -126,7 +127,7 @@ func (c *Chart) table() (head []string, rows [][]string, note string) {
 	}
 	name, names := "", map[string]bool{}
 	for _, s := range shown {
-		name = orLetter(s.Name, name)
+		name = cmp.Or(s.Name, name)
 		names[name] = true
 		for i := 0; i < s.len(); i += every {
 			if sideways {
@@ -143,13 +144,6 @@ func (c *Chart) table() (head []string, rows [][]string, note string) {
 		}
 	}
 	return head, rows, note
-}
-
-func orLetter(label, letter string) string {
-	if label == "" {
-		return letter
-	}
-	return label
 }
 
 // text writes a value of the axis: its category, or a number.
