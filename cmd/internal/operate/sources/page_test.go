@@ -532,7 +532,7 @@ func TestPlansAreMadeOneByOne(t *testing.T) {
 		return nil, fmt.Errorf("read: %w", ctx.Err())
 	}
 	quick := func(context.Context, func(withdraw.Progress)) (*withdraw.Plan, error) { return &withdraw.Plan{}, nil }
-	first, second := &job{By: "ann", Source: "desk"}, &job{By: "bob"}
+	first, second := &job{jobState: jobState{By: "ann", Source: "desk"}}, &job{jobState: jobState{By: "bob"}}
 	if err := p.start(first, slow); err != nil {
 		t.Fatal(err)
 	}
@@ -541,7 +541,7 @@ func TestPlansAreMadeOneByOne(t *testing.T) {
 	}
 	first.cancel()
 	<-first.ended
-	if v := p.one(first); v.Problem != "it was cancelled" || v.Making || v.Ready {
+	if v := p.one(first); v.Problem != "it was cancelled" || v.Making() || v.Ready() {
 		t.Errorf("%+v", v)
 	}
 	for range mostPlans + 3 {
@@ -552,7 +552,7 @@ func TestPlansAreMadeOneByOne(t *testing.T) {
 		<-j.ended
 	}
 	all := p.view()
-	if len(all) != mostPlans || !all[0].Ready {
+	if len(all) != mostPlans || !all[0].Ready() {
 		t.Errorf("%d plans are kept, the newest is %+v", len(all), all[0])
 	}
 	j := p.find(all[0].ID)

@@ -23,24 +23,36 @@ const (
 //	making ──> ready ──> written
 //	   └─────> failed
 type job struct {
+	jobState // beside its first fields, which stay as they are, under plans.mu
+	cancel   context.CancelFunc
+	ended    chan struct{} // closed when it is made or has failed
+}
+
+// A jobState is what pages show of a job.
+type jobState struct {
 	ID           string
 	Source       string
 	Since, Until string // as they were asked for
 	By           string
 	Began        time.Time
 
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when it is made or has failed
-
-	// Under plans.mu.
-	made     time.Time // zero: it is being made
-	progress withdraw.Progress
-	plan     *withdraw.Plan // nil unless it is ready; one goroutine uses it at a time, see writing
-	err      error
-	writing  bool
-	written  int
-	done     bool // all is written
+	Made     time.Time // zero: it is being made
+	Progress withdraw.Progress
+	Plan     *withdraw.Plan // nil unless it was made; one goroutine uses it at a time, see Writing
+	Problem  string         // why it could not be made
+	Writing  bool
+	Written  int
+	Done     bool // all is written
 }
+
+// Link is the page about the job.
+func (s *jobState) Link() string { return planURL(s.ID) }
+
+// Making reports whether the plan is being made.
+func (s *jobState) Making() bool { return s.Made.IsZero() }
+
+// Ready reports whether the plan can be written.
+func (s *jobState) Ready() bool { return s.Plan != nil && !s.Writing && !s.Done }
 
 // plans are the jobs of a model. One plan is made at a time.
 type plans struct {
@@ -80,12 +92,12 @@ func (p *plans) start(j *job, plan func(ctx context.Context, progress func(withd
 	}
 	p.forget()
 	for _, other := range p.jobs {
-		if other.made.IsZero() {
+		if other.Making() {
 			return fmt.Errorf("%s is having a plan made, for source %q: wait for it, or cancel it", other.By, other.Source)
 		}
 	}
 	if len(p.jobs) >= mostPlans {
-		if i := slices.IndexFunc(p.jobs, func(j *job) bool { return !j.writing }); i >= 0 {
+		if i := slices.IndexFunc(p.jobs, func(j *job) bool { return !j.Writing }); i >= 0 {
 			p.jobs = slices.Delete(p.jobs, i, i+1)
 		}
 	}
@@ -96,7 +108,7 @@ func (p *plans) start(j *job, plan func(ctx context.Context, progress func(withd
 		defer cancel()
 		made, err := plan(ctx, func(at withdraw.Progress) {
 			p.mu.Lock()
-			j.progress = at
+			j.Progress = at
 			p.mu.Unlock()
 		})
 		if err != nil && ctx.Err() != nil {
@@ -106,7 +118,9 @@ func (p *plans) start(j *job, plan func(ctx context.Context, progress func(withd
 			}
 		}
 		p.mu.Lock()
-		j.plan, j.err, j.made = made, err, p.now()
+		if j.Plan, j.Made = made, p.now(); err != nil {
+			j.Plan, j.Problem = nil, err.Error()
+		}
 		p.mu.Unlock()
 		close(j.ended)
 	})
@@ -116,7 +130,7 @@ func (p *plans) start(j *job, plan func(ctx context.Context, progress func(withd
 // forget drops what was made long ago. The caller holds mu.
 func (p *plans) forget() {
 	p.jobs = slices.DeleteFunc(p.jobs, func(j *job) bool {
-		return !j.made.IsZero() && !j.writing && p.now().Sub(j.made) > keepPlan
+		return !j.Making() && !j.Writing && p.now().Sub(j.Made) > keepPlan
 	})
 }
 
@@ -138,62 +152,43 @@ func (p *plans) take(j *job) (*withdraw.Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case j.plan == nil:
+	case j.Plan == nil:
 		return nil, errors.New("there is no plan")
-	case j.done:
+	case j.Done:
 		return nil, errors.New("this plan is written already")
-	case j.writing:
+	case j.Writing:
 		return nil, errors.New("this plan is being written")
 	}
-	j.writing = true
-	return j.plan, nil
+	j.Writing = true
+	return j.Plan, nil
 }
 
 func (p *plans) put(j *job, written int, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	j.writing, j.written, j.done = false, written, done
-}
-
-// A jobView is a job as pages show it.
-type jobView struct {
-	*job
-	Link     string
-	Making   bool
-	Ready    bool
-	Writing  bool
-	Done     bool
-	Problem  string
-	Plan     *withdraw.Plan
-	Progress withdraw.Progress
-	Written  int
-	Made     time.Time
-}
-
-func (p *plans) viewOf(j *job) jobView {
-	v := jobView{job: j, Link: planURL(j.ID), Making: j.made.IsZero(), Writing: j.writing, Done: j.done, Plan: j.plan,
-		Progress: j.progress, Written: j.written, Made: j.made}
-	v.Ready = v.Plan != nil && !v.Writing && !v.Done
-	if j.err != nil {
-		v.Problem = j.err.Error()
-	}
-	return v
+	j.Writing, j.Written, j.Done = false, written, done
 }
 
 // view returns all jobs, the newest first.
-func (p *plans) view() (all []jobView) {
+func (p *plans) view() (all []*jobState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forget()
 	for _, j := range slices.Backward(p.jobs) {
-		all = append(all, p.viewOf(j))
+		all = append(all, p.copyOf(j))
 	}
 	return all
 }
 
 // one returns a job as it is now.
-func (p *plans) one(j *job) jobView {
+func (p *plans) one(j *job) *jobState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.viewOf(j)
+	return p.copyOf(j)
+}
+
+// copyOf returns a job as it is now. The caller holds mu.
+func (p *plans) copyOf(j *job) *jobState {
+	now := j.jobState
+	return &now
 }

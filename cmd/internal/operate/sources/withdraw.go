@@ -26,11 +26,11 @@ func planURL(id string) string { return withdrawPath + "?" + url.Values{"plan": 
 
 // A withdrawal is what the page shows.
 type withdrawal struct {
-	Plans        []jobView
+	Plans        []*jobState
 	NoKafka      string
 	Asked        bool // for one plan
 	Gone         bool // it is not known any more
-	One          jobView
+	One          *jobState
 	Learnt       string // whether the learner has saved what was written
 	Source       string // of the form
 	Since, Until string
@@ -80,10 +80,10 @@ func (p *pages) learnt(ctx context.Context, plan *withdraw.Plan) string {
 
 // startPlan has a plan made.
 func (p *pages) startPlan(w http.ResponseWriter, r *http.Request) {
-	j := &job{
-		Source: r.PostFormValue("source"), Since: strings.TrimSpace(r.PostFormValue("since")), Until: strings.TrimSpace(r.PostFormValue("until")),
-		By: access.FromContext(r.Context()).Name,
-	}
+	j := &job{jobState: jobState{
+		Source: r.PostFormValue("source"), By: access.FromContext(r.Context()).Name,
+		Since: strings.TrimSpace(r.PostFormValue("since")), Until: strings.TrimSpace(r.PostFormValue("until")),
+	}}
 	form := WithdrawURL(j.Source, j.Since)
 	if j.Until != "" {
 		form += "&" + url.Values{"until": {j.Until}}.Encode()
@@ -167,7 +167,7 @@ func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := p.plans.one(j)
-	if !v.Ready || v.Plan.Withdrawable == 0 {
+	if !v.Ready() || v.Plan.Withdrawable == 0 {
 		p.site.Back(w, r, planURL(id), "Nothing was withdrawn: there is no plan to write.", true)
 		return
 	}
