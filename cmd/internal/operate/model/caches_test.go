@@ -20,7 +20,7 @@ func TestFactsAreRemembered(t *testing.T) {
 		if p.version == 9 {
 			return nil, errors.New("damaged")
 		}
-		return &Facts{Version: p.version}, nil
+		return &Facts{Side: Side{Version: p.version}}, nil
 	}}
 	get := func(version int64, hash string) {
 		f, err := c.get(t.Context(), place{version, hash})

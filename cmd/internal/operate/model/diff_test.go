@@ -49,11 +49,11 @@ func TestCompare(t *testing.T) {
 	weight := func(name string, mean, sd float64) model.Weight {
 		return model.Weight{Body: "text", Name: name, Mean: mean, SD: sd}
 	}
-	a := &operate.Facts{SHA256: "a", Weights: []model.Weight{weight("little", 1, 3), weight("much", 1, 0.3), weight("gone", 1, 1), weight("same", 2, 1), weight("sure", 0, 0)},
+	a := &operate.Facts{Side: operate.Side{SHA256: "a"}, Weights: []model.Weight{weight("little", 1, 3), weight("much", 1, 0.3), weight("gone", 1, 1), weight("same", 2, 1), weight("sure", 0, 0)},
 		Tables:  []model.TableUse{{Body: "text", Experts: []string{"one", "two"}, Slots: 8, Used: 2}, {Body: "text", Experts: []string{"full"}, Slots: 8, Used: 8}},
 		Stacks:  []model.StackState{{Body: "vector", Members: []model.StackMember{{Name: "head", Built: true, Mean: 0.5}, {Name: "logit-trees"}, {Name: "never"}}}},
 		Sources: []operate.Source{{Source: "a", Weight: 1}, {Source: "b", Weight: 1}, {Source: "c", Weight: 1}, {Source: "same", Weight: 1}}}
-	b := &operate.Facts{SHA256: "b", Weights: []model.Weight{weight("little", 2, 4), weight("much", 0, 0.4), weight("same", 2, 1), weight("sure", 1, 0)},
+	b := &operate.Facts{Side: operate.Side{SHA256: "b"}, Weights: []model.Weight{weight("little", 2, 4), weight("much", 0, 0.4), weight("same", 2, 1), weight("sure", 1, 0)},
 		Tables:  []model.TableUse{{Body: "text", Experts: []string{"one", "two"}, Slots: 8, Used: 4}, {Body: "text", Experts: []string{"full"}, Slots: 8, Used: 8}},
 		Stacks:  []model.StackState{{Body: "vector", Members: []model.StackMember{{Name: "head", Built: true, Mean: 0.5}, {Name: "logit-trees", Built: true, Mean: 0.2}, {Name: "never"}}}},
 		Sources: []operate.Source{{Source: "a", Weight: 0.9}, {Source: "b", Weight: 0.2}, {Source: "same", Weight: 1.001}}}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"hamlet/algos/model"
 )
@@ -23,17 +22,6 @@ type Difference struct {
 	Stacks    []StackChange  `json:"ensembles"`
 	Sources   []SourceChange `json:"sources"` // those that differ most
 	More      int            `json:"more_sources"`
-}
-
-// A Side is one of two models.
-type Side struct {
-	Version  int64     `json:"version,omitempty"`
-	Saved    time.Time `json:"saved"`
-	Events   uint64    `json:"events"`
-	Spam     uint64    `json:"spam"`
-	Position int64     `json:"position"`
-	Numerics string    `json:"numerics"`
-	SHA256   string    `json:"sha256"`
 }
 
 // A WeightChange is an input of a head whose weights differ.
@@ -73,7 +61,7 @@ type SourceChange struct {
 
 // Compare compares two models. It lists at most limit weights and sources; 0 means all.
 func Compare(a, b *Facts, limit int) Difference {
-	d := Difference{Same: a.SHA256 == b.SHA256, A: a.side(), B: b.side(),
+	d := Difference{Same: a.SHA256 == b.SHA256, A: a.Side, B: b.Side,
 		Settings: Changes(a.Config, b.Config), Weights: weightChanges(a.Weights, b.Weights),
 		Tables: tableChanges(a.Tables, b.Tables), Stacks: stackChanges(a.Stacks, b.Stacks), Sources: sourceChanges(a.Sources, b.Sources)}
 	if limit > 0 {
@@ -82,10 +70,6 @@ func Compare(a, b *Facts, limit int) Difference {
 		d.Sources = d.Sources[:min(limit, len(d.Sources))]
 	}
 	return d
-}
-
-func (f *Facts) side() Side {
-	return Side{Version: f.Version, Saved: f.Saved, Events: f.Events, Spam: f.Spam, Position: f.Position, Numerics: f.Numerics, SHA256: f.SHA256}
 }
 
 // InputName names the input of a weight: a product has the input's name and its number.

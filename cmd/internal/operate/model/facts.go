@@ -10,14 +10,8 @@ import (
 // Facts say what a decoded model has learnt. They are small: the model
 // itself need not stay in memory. Nobody changes them.
 type Facts struct {
-	Version  int64 // in Redis; 0: from a file
-	Saved    time.Time
-	Events   uint64
-	Spam     uint64
+	Side
 	Unlearnt uint64
-	Position int64 // next offset of the log
-	Numerics string
-	SHA256   string
 	Bytes    int // of the model
 
 	Config    model.Config
@@ -41,10 +35,25 @@ func FactsOf(version int64, c *state.Checkpoint) (*Facts, error) {
 func (l *loaded) facts() *Facts {
 	m := l.model
 	return &Facts{
-		Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
-		Position: l.Position.Next, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model),
-		Config: m.Config(), Adoptions: m.Adoptions(), Weights: m.Weights(), Tables: m.Tables(), Stacks: m.Stacks(), Sources: sources(m),
+		Side: l.side(), Unlearnt: m.Unlearnt(), Bytes: len(l.Model), Config: m.Config(), Adoptions: m.Adoptions(),
+		Weights: m.Weights(), Tables: m.Tables(), Stacks: m.Stacks(), Sources: sources(m),
 	}
+}
+
+// A Side is one of two models, or the only one.
+type Side struct {
+	Version  int64     `json:"version,omitempty"` // in the store; 0: from a file
+	Saved    time.Time `json:"saved"`
+	Events   uint64    `json:"events"`
+	Spam     uint64    `json:"spam"`
+	Position int64     `json:"position"` // next offset of the log
+	Numerics string    `json:"numerics"`
+	SHA256   string    `json:"sha256"`
+}
+
+// side is that of a decoded model.
+func (l *loaded) side() Side {
+	return Side{l.version, l.Saved, l.model.Events(), l.model.Spam(), l.Position.Next, l.model.Numerics(), l.sha256()}
 }
 
 // A Source is how far one source of labels is believed.

@@ -39,22 +39,16 @@ const mostListed = 5
 
 // A shown is a model: an element of what --json prints.
 type shown struct {
-	Name      string          `json:"name"`              // as it was given
-	Partition int             `json:"partition"`         // always 0
-	Version   int64           `json:"version,omitempty"` // in Redis
-	Kept      []int64         `json:"kept,omitempty"`    // versions in Redis, newest first
-	Lost      []int64         `json:"lost,omitempty"`    // versions beside them: the log has lost what they learnt
-	Served    int64           `json:"served,omitempty"`  // the version that answers
+	Name      string `json:"name"`      // as it was given
+	Partition int    `json:"partition"` // always 0
+	Side
+	Kept      []int64         `json:"kept,omitempty"`   // versions in the store, newest first
+	Lost      []int64         `json:"lost,omitempty"`   // versions beside them: the log has lost what they learnt
+	Served    int64           `json:"served,omitempty"` // the version that answers
 	Pinned    int64           `json:"pinned,omitempty"`
 	Answers   *Answers        `json:"answers,omitempty"` // another model that answers in its place
-	Saved     time.Time       `json:"saved"`
-	Events    uint64          `json:"events"`
-	Spam      uint64          `json:"spam"`
 	Unlearnt  uint64          `json:"unlearnt"`
 	LeftOut   uint64          `json:"left_out"`
-	Position  int64           `json:"position"` // next offset of the log
-	Numerics  string          `json:"numerics"`
-	SHA256    string          `json:"sha256"`
 	Bytes     int             `json:"bytes"`
 	Windows   int             `json:"window_bytes"` // of these: windows of ensembles and alarms
 	Config    json.RawMessage `json:"config"`
@@ -111,9 +105,8 @@ func (c *show) run(ctx context.Context, s *session) error {
 func describe(name string, l *loaded) shown {
 	m := l.model
 	one := shown{
-		Name: name, Version: l.version, Saved: l.Saved, Events: m.Events(), Spam: m.Spam(), Unlearnt: m.Unlearnt(),
-		LeftOut: m.LeftOut(), Position: l.Position.Next, Numerics: m.Numerics(), SHA256: l.sha256(), Bytes: len(l.Model), Windows: m.WindowBytes(),
-		Config: m.Config().JSON(), Sources: []Source{}, Incidents: []shownIncident{},
+		Name: name, Side: l.side(), Unlearnt: m.Unlearnt(), LeftOut: m.LeftOut(), Bytes: len(l.Model), Windows: m.WindowBytes(),
+		Config: m.Config().JSON(), Incidents: []shownIncident{},
 	}
 	for _, difference := range Changes(defaults(), m.Config()) {
 		one.settings = append(one.settings, fmt.Sprintf("%s = %s", difference.Key, shorten(difference.B)))
