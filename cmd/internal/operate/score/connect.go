@@ -43,12 +43,19 @@ func connect(ctx context.Context, cfg nats.Config, timeout time.Duration) (*nats
 	}
 }
 
-// dial connects to the servers and returns a client of the model's scorers. It waits for a
-// server that is not there yet. The caller closes the connection.
-func dial(ctx context.Context, access settings.NATSAccess, servers, model string, waiting *patience) (*natsgo.Conn, *nats.Client, error) {
+// An asker asks the scorers of a model, and waits for what is not there yet.
+type asker struct {
+	*patience
+	conn   *natsgo.Conn
+	client *nats.Client
+}
+
+// dial connects to the servers. It waits for a server that is not there yet. The caller closes the
+// connection.
+func dial(ctx context.Context, access settings.NATSAccess, servers, model string, waiting *patience) (*asker, error) {
 	cfg, err := access.Config(servers, "hamlet-score", nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	cfg.Timeout = min(time.Until(waiting.until), 2*time.Second) // of one attempt, which nothing interrupts
 	var conn *natsgo.Conn
@@ -57,15 +64,20 @@ func dial(ctx context.Context, access settings.NATSAccess, servers, model string
 		return err
 	})
 	if errors.Is(err, natsgo.ErrNoServers) {
-		return nil, nil, fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
+		return nil, fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	client, err := nats.NewClient(conn, model)
 	if err != nil {
 		conn.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return conn, client, nil
+	return &asker{waiting, conn, client}, nil
+}
+
+// ask has question ask until an answer comes, fails for good, or the time is up.
+func (a *asker) ask(ctx context.Context, question func(context.Context) error) error {
+	return a.try(ctx, func(ctx context.Context) error { return whileConnected(ctx, a.conn, question) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/stream"
 )
 
@@ -48,17 +49,15 @@ func (c *InfoCommand) Run(ctx context.Context, stdio cli.IO) error {
 		return cli.Usagef("--timeout: %v is not above zero", c.Timeout)
 	}
 	waiting := &patience{until: time.Now().Add(c.Timeout), stderr: stdio.Err}
-	conn, client, err := dial(ctx, c.NATSAccess, c.Server, c.Model, waiting)
+	scorers, err := dial(ctx, c.NATSAccess, c.Server, c.Model, waiting)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer scorers.conn.Close()
 	var info stream.Info
-	err = waiting.try(ctx, func(ctx context.Context) error {
-		return whileConnected(ctx, conn, func(ctx context.Context) (err error) {
-			info, err = client.Info(ctx)
-			return err
-		})
+	err = scorers.ask(ctx, func(ctx context.Context) (err error) {
+		info, err = scorers.client.Info(ctx)
+		return err
 	})
 	if err != nil {
 		return err
@@ -85,20 +84,19 @@ func printInfo(w io.Writer, info stream.Info) error {
 	}
 	promoted := ""
 	if p := info.Promoted; p != nil {
-		promoted = fmt.Sprintf(", promoted in the place of %s at %s", p.For, p.Since.UTC().Format(time.RFC3339))
+		promoted = fmt.Sprintf(", promoted in the place of %s at %s", p.For, cli.Stamp(p.Since))
 	}
-	_, err := fmt.Fprintf(w, `model      %s%s
-sha256     %s
-events     %d
-positions  %s
-saved      %s, %v ago
-numerics   %s
-stale      %s
-pinned     %s
-sources    %s
-alarms     %s
-`, info.Model.Name, promoted, info.Model.SHA256, info.Events, positions, info.Saved.UTC().Format(time.RFC3339), age, info.Numerics, stale, pinned, sourcesOf(info.Sources), alarms(info.Incidents))
-	return cli.Written(err)
+	table := report.NewTable("model", info.Model.Name+promoted)
+	table.Add("sha256", info.Model.SHA256)
+	table.Add("events", info.Events)
+	table.Add("positions", positions)
+	table.Add("saved", fmt.Sprintf("%s, %v ago", cli.Stamp(info.Saved), age))
+	table.Add("numerics", info.Numerics)
+	table.Add("stale", stale)
+	table.Add("pinned", pinned)
+	table.Add("sources", sourcesOf(info.Sources))
+	table.Add("alarms", alarms(info.Incidents))
+	return cli.Print(w, table.String())
 }
 
 // sourcesOf says how many sources give labels, and whether some are not as others.

@@ -43,7 +43,7 @@ func TestInfo(t *testing.T) {
 		"\nalarms     none\n": info,
 		"alarms     something changed, not yet known what (text, incident default.0.6102); source against desk (vector, incident default.1.80)\n": alarmed,
 		"stale      yes: the store cannot be read in": stale,
-		"sources    9, 2 doubted, 1 muted; see `": stale,
+		"sources    9, 2 doubted, 1 muted; see `":     stale,
 		"sources    0\n":               info,
 		"\nsources    7, 2 left out\n": lost,
 	} {

@@ -114,21 +114,18 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	if c.Timeout <= 0 {
 		return "", cli.Usagef("--timeout: %v is not above zero", c.Timeout)
 	}
-	if err := cli.NotNegative("--reasons", c.Reasons); err != nil {
-		return "", err
-	}
-	if err := cli.NotNegative("--words", c.Words); err != nil {
+	if err := errors.Join(cli.NotNegative("--reasons", c.Reasons), cli.NotNegative("--words", c.Words)); err != nil {
 		return "", err
 	}
 	if c.Tenant != "" && c.Format == "jsonl" {
 		return "", cli.Usagef("--tenant and --format jsonl: an event in JSON has a tenant of its own")
 	}
 	waiting := &patience{until: time.Now().Add(c.Timeout), stderr: stderr}
-	conn, client, err := dial(ctx, c.NATSAccess, c.Server, c.Model, waiting)
+	scorers, err := dial(ctx, c.NATSAccess, c.Server, c.Model, waiting)
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
+	defer scorers.conn.Close()
 	out := &printer{out: stdout, err: stderr, json: c.JSON, reasons: c.Reasons, words: c.Words}
 	left := time.Until(waiting.until) // for the first answer
 	for q, err := range read(c.Files, c.Format, stdin) {
@@ -137,11 +134,9 @@ func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 			var verdict stream.Verdict
 			waiting.until = time.Now().Add(left)
 			left = c.Timeout
-			err = waiting.try(ctx, func(ctx context.Context) error {
-				return whileConnected(ctx, conn, func(ctx context.Context) (err error) {
-					verdict, err = ask(ctx, client, q.Question)
-					return err
-				})
+			err = scorers.ask(ctx, func(ctx context.Context) (err error) {
+				verdict, err = ask(ctx, scorers.client, q.Question)
+				return err
 			})
 			if err == nil {
 				suspect = moreSuspect(suspect, verdict.Decision)
