@@ -13,7 +13,6 @@ import (
 	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
-	"hamlet/stream"
 	"hamlet/stream/mail"
 	"hamlet/stream/nats"
 )
@@ -128,10 +127,12 @@ func (c *Command) filter(stdin io.Reader, since time.Time) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.MessageID != "" && stream.MessageIDHash(c.MessageID) == "" {
-		return nil, cli.Usagef("--message-id: %q is empty", c.MessageID)
+	f := &Filter{ID: c.ID, MessageID: c.MessageID, Verdict: c.Verdict, Door: c.Door, Tenant: c.Tenant,
+		Since: since, Identities: identities}
+	if err := f.check(); err != nil {
+		return nil, &cli.UsageError{Err: err}
 	}
-	return &Filter{ID: c.ID, MessageID: c.MessageID, Verdict: c.Verdict, Door: c.Door, Tenant: c.Tenant, Since: since, Identities: identities}, nil
+	return f, nil
 }
 
 // identities returns those of the messages in the files; nil without files.
