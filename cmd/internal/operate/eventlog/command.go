@@ -215,7 +215,7 @@ func (c *mergeCommand) run(ctx context.Context, brokers stream.Logs, counter *pr
 func fill(ctx context.Context, brokers stream.Logs, model string, records Records, topic settings.Topic,
 	count func(n int)) (any, string, error) {
 	var done Filled
-	log, oldest, err := Make(ctx, brokers, model, records, New{topic.Replication, topic.Retention})
+	log, oldest, err := Make(ctx, brokers, model, records, topic)
 	if err == nil {
 		done, err = log.Fill(ctx, records, oldest, count)
 		err = errors.Join(err, log.Close())

@@ -6,7 +6,7 @@
 //	n, err := eventlog.Export(log.Records(ctx), "default", "default.jsonl.zst")
 //	…
 //	records := eventlog.File("default.jsonl.zst")
-//	copied, oldest, err := eventlog.Make(ctx, brokers, "copy", records, eventlog.New{})
+//	copied, oldest, err := eventlog.Make(ctx, brokers, "copy", records, settings.Topic{})
 //	filled, err := copied.Fill(ctx, records, oldest, nil)
 //
 // # Invariants

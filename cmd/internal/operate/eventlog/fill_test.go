@@ -8,15 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 	"hamlet/stream/servertest/appends"
 )
 
-var forever = New{Replication: 1, Retention: -1}
+var forever = settings.Topic{Replication: 1, Retention: -1}
 
 // fill makes and fills the log of a model.
-func (r *rig) fill(model string, records Records, topic New) (Filled, error) {
+func (r *rig) fill(model string, records Records, topic settings.Topic) (Filled, error) {
 	log, oldest, err := Make(r.t.Context(), r.kafka, model, records, topic)
 	if err != nil {
 		return Filled{}, err
@@ -162,17 +163,17 @@ func TestFillOldRecords(t *testing.T) {
 	for i := range old {
 		old[i].Time = time.Now().Add(-3 * time.Hour)
 	}
-	if _, err := r.fill("m", of(old), New{1, time.Hour}); !errors.Is(err, ErrOld) {
+	if _, err := r.fill("m", of(old), settings.Topic{Replication: 1, Retention: time.Hour}); !errors.Is(err, ErrOld) {
 		t.Errorf("%v, want ErrOld", err)
 	}
 	if n, err := kafka.Partitions(t.Context(), r.kafka, "hamlet.events.m"); n != 0 || err != nil {
 		t.Errorf("the topic was made: %d partitions, %v", n, err)
 	}
-	if done, err := r.fill("m", of(old[:2]), New{1, 4 * time.Hour}); err != nil || done.Records != 2 {
+	if done, err := r.fill("m", of(old[:2]), settings.Topic{Replication: 1, Retention: 4 * time.Hour}); err != nil || done.Records != 2 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	old[3].Time = time.Now().Add(-5 * time.Hour)
-	done, err := r.fill("m", of(old), New{1, time.Hour})
+	done, err := r.fill("m", of(old), settings.Topic{Replication: 1, Retention: time.Hour})
 	if !errors.Is(err, ErrOld) || !strings.Contains(err.Error(), "record 4 ") {
 		t.Errorf("beside a topic that is there: %+v, %v, want ErrOld", done, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/service/follow"
+	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
 )
@@ -112,16 +113,10 @@ func orderOf(ctx context.Context, brokers stream.Logs, model string) (Order, err
 	return NoOrder, nil
 }
 
-// New says how the topic of a log is made where it is missing, as kafka.EnsureTopic has it.
-type New struct {
-	Replication int
-	Retention   time.Duration
-}
-
-// Make returns the log of a model, to be filled with records. It makes the topic if it is missing,
+// Make returns the log of a model, to be filled with records. It makes the topic if it is missing, as topic says,
 // unless that would delete the first record. oldest is the time before which records would be
 // deleted, zero if they are kept for ever, or nobody says for how long.
-func Make(ctx context.Context, brokers stream.Logs, model string, records Records, topic New) (
+func Make(ctx context.Context, brokers stream.Logs, model string, records Records, topic settings.Topic) (
 	log *Log, oldest time.Time, err error) {
 	name := stream.EventsTopic(model)
 	switch n, err := brokers.Partitions(ctx, name); {
