@@ -74,7 +74,7 @@ type Observer interface {
 // their beginning again, by a new model whose configuration names the event. What was handed
 // out before is not handed out again: up to that event nothing is different.
 func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
-	var said said
+	var said emitted
 	for {
 		result, m, err := once(ctx, cfg, &said, items)
 		var broken *model.PanicError
@@ -90,7 +90,7 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 }
 
 // once replays items by one model.
-func once(ctx context.Context, cfg Config, said *said, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
+func once(ctx context.Context, cfg Config, said *emitted, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
 	m, err := model.New(cfg.Model)
 	if err != nil {
 		return nil, nil, fmt.Errorf("configuration of the model: %w", err)
@@ -132,11 +132,11 @@ func once(ctx context.Context, cfg Config, said *said, items iter.Seq2[source.It
 	return result, m, nil
 }
 
-// A saying is something that a replay hands out.
-type saying uint8
+// An output is something that a replay hands out.
+type output uint8
 
 const (
-	aScore saying = iota
+	aScore output = iota
 	aScored
 	anAlert
 	anAlerted
@@ -145,17 +145,17 @@ const (
 	sayings
 )
 
-// A said counts what a replay that begins again has handed out.
-type said struct{ before, now [sayings]int }
+// An emitted counts what a replay that begins again has handed out.
+type emitted struct{ before, now [sayings]int }
 
 // first counts one more, and reports whether it was not handed out before.
-func (s *said) first(what saying) bool {
+func (s *emitted) first(what output) bool {
 	s.now[what]++
 	return s.now[what] > s.before[what]
 }
 
 // again begins again.
-func (s *said) again() {
+func (s *emitted) again() {
 	for i := range s.now {
 		s.before[i], s.now[i] = max(s.before[i], s.now[i]), 0
 	}
@@ -163,7 +163,7 @@ func (s *said) again() {
 
 type replay struct {
 	cfg       Config
-	said      *said
+	said      *emitted
 	model     *model.Model
 	predictor *model.Predictor
 	metrics   *eval.Metrics
@@ -172,7 +172,7 @@ type replay struct {
 	doubts    eval.Doubts
 	scores    *csv.Writer   // nil: not wanted
 	alerts    *bufio.Writer // nil: not wanted
-	record    []string      // scratch: a line of scores
+	csvRow    []string      // scratch: a line of scores
 	line      []byte        // scratch: a line of alerts
 
 	passed int       // with a delay: events that the model did not refuse
@@ -429,9 +429,9 @@ func (r *replay) measure(p *parsed, prediction model.Prediction) {
 		return
 	}
 	lo, hi := prediction.Interval(model.Z90)
-	r.record = append(r.record[:0], p.example.ID, p.truth.String())
+	r.csvRow = append(r.csvRow[:0], p.example.ID, p.truth.String())
 	for _, v := range [...]float64{prediction.P(), prediction.LogOdds, lo, hi} {
-		r.record = append(r.record, strconv.FormatFloat(v, 'g', -1, 64))
+		r.csvRow = append(r.csvRow, strconv.FormatFloat(v, 'g', -1, 64))
 	}
-	_ = r.scores.Write(r.record) // flush returns the first error
+	_ = r.scores.Write(r.csvRow) // flush returns the first error
 }

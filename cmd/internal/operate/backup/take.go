@@ -14,8 +14,8 @@ import (
 // A taking copies models from Redis to a folder.
 type taking struct {
 	to       folder
-	all      bool              // all versions, and not only the newest and the pinned one
-	before   map[place]Version // what the backup before has
+	all      bool                  // all versions, and not only the newest and the pinned one
+	before   map[versionID]Version // what the backup before has
 	show     func(doing string)
 	chunks   int   // that the versions name
 	written  int   // chunks that the folder lacked
@@ -33,20 +33,20 @@ type lost struct {
 	pinned   int64   // the one of them that an operator pinned
 }
 
-// A place names a version in Redis.
-type place struct {
+// A versionID names a version in Redis.
+type versionID struct {
 	model   string
 	version int64
 }
 
 // remember notes what a backup has, so that versions which it has are not read again.
 func (t *taking) remember(x *Index) {
-	t.before = map[place]Version{}
+	t.before = map[versionID]Version{}
 	for i := range x.Models {
 		m := &x.Models[i]
 		if p, err := m.only(); err == nil {
 			for _, v := range p.Versions {
-				t.before[place{m.Name, v.Version}] = v
+				t.before[versionID{m.Name, v.Version}] = v
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func (t *taking) newest(ctx context.Context, store state.Store, model string) (P
 			if !newest && !info.Pinned && !t.all {
 				continue
 			}
-			v, err := t.version(ctx, store, place{model, info.Version}, info)
+			v, err := t.version(ctx, store, versionID{model, info.Version}, info)
 			switch {
 			case err == nil:
 				p.Versions = append(p.Versions, v)
@@ -151,7 +151,7 @@ func (t *taking) earlier(ctx context.Context, store state.Store, model string, p
 		if n := len(p.Versions); n > 0 && p.newest().Version >= info.Version {
 			break
 		}
-		v, err := t.version(ctx, store, place{model, info.Version}, info)
+		v, err := t.version(ctx, store, versionID{model, info.Version}, info)
 		if err == nil {
 			p.Versions = append(p.Versions, v)
 			break
@@ -168,7 +168,7 @@ func (t *taking) earlier(ctx context.Context, store state.Store, model string, p
 }
 
 // version copies one version, unless the backup before has it and it is whole there.
-func (t *taking) version(ctx context.Context, store state.Store, at place, info state.VersionInfo) (Version, error) {
+func (t *taking) version(ctx context.Context, store state.Store, at versionID, info state.VersionInfo) (Version, error) {
 	t.show(fmt.Sprintf("%s, version %d", at.model, at.version))
 	if v, ok := t.before[at]; ok && same(&v.manifest, &info) && t.to.has(&v) {
 		v.Replaced = info.Replaced

@@ -54,13 +54,13 @@ func Run(ctx context.Context, brokers stream.Logs, a, b string, opts Options) (R
 type Reader struct {
 	comparison *Comparison
 	pairing    *pairing
-	topics     [2]reading
+	topics     [2]topic
 	events     string // the topic that both learn
 	failed     error
 }
 
-// A reading is a topic of predictions.
-type reading struct {
+// A topic is one of predictions, and how far it was read.
+type topic struct {
 	model, topic string
 	log          stream.Topic
 	reads        follow.Config
@@ -206,7 +206,7 @@ func (r *Reader) take(model int, record *stream.Record) error {
 }
 
 // check returns an error if a block is of another model or of another log.
-func (r *Reader) check(t *reading, b *predictions.Block) error {
+func (r *Reader) check(t *topic, b *predictions.Block) error {
 	if b.Model != t.model {
 		return fmt.Errorf("topic %s: it holds predictions of model %.64s", t.topic, b.Model)
 	}

@@ -23,8 +23,8 @@ func (p *pages) readKept(ctx context.Context, _ Kept) (Kept, error) {
 	return Read(ctx, p.Store, p.site.Model)
 }
 
-// A place is a version. A Redis that was emptied counts from 1 again: so the hash belongs to it.
-type place struct {
+// A versionID is a version. A Redis that was emptied counts from 1 again: so the hash belongs to it.
+type versionID struct {
 	version int64
 	sha256  string
 }
@@ -32,7 +32,7 @@ type place struct {
 // A factsCache remembers what the last four versions that somebody asked for have learnt. It
 // decodes one at a time: a model takes some 100 MB meanwhile.
 type factsCache struct {
-	load func(context.Context, place) (*Facts, error)
+	load func(context.Context, versionID) (*Facts, error)
 
 	decoding chan struct{} // holds one; made by get
 	mu       sync.Mutex
@@ -40,19 +40,19 @@ type factsCache struct {
 }
 
 type known struct {
-	place
+	versionID
 	facts *Facts
 }
 
 // find returns what is remembered, or nil.
-func (c *factsCache) find(at place) *Facts {
+func (c *factsCache) find(at versionID) *Facts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.decoding == nil {
 		c.decoding = make(chan struct{}, 1)
 	}
 	for i, k := range c.known {
-		if k.place == at {
+		if k.versionID == at {
 			c.known = append(append(c.known[:i:i], c.known[i+1:]...), k)
 			return k.facts
 		}
@@ -60,7 +60,7 @@ func (c *factsCache) find(at place) *Facts {
 	return nil
 }
 
-func (c *factsCache) get(ctx context.Context, at place) (*Facts, error) {
+func (c *factsCache) get(ctx context.Context, at versionID) (*Facts, error) {
 	if facts := c.find(at); facts != nil {
 		return facts, nil
 	}
@@ -86,7 +86,7 @@ func (c *factsCache) get(ctx context.Context, at place) (*Facts, error) {
 	return facts, nil
 }
 
-func (p *pages) loadFacts(ctx context.Context, at place) (*Facts, error) {
+func (p *pages) loadFacts(ctx context.Context, at versionID) (*Facts, error) {
 	c, err := p.Store.LoadVersion(ctx, at.version)
 	if err != nil {
 		return nil, err

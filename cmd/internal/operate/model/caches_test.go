@@ -11,7 +11,7 @@ import (
 // Models are decoded one at a time, once for all who ask, and the last four are remembered.
 func TestFactsAreRemembered(t *testing.T) {
 	var at, most, loads atomic.Int64
-	c := factsCache{load: func(_ context.Context, p place) (*Facts, error) {
+	c := factsCache{load: func(_ context.Context, p versionID) (*Facts, error) {
 		if now := at.Add(1); now > most.Load() {
 			most.Store(now)
 		}
@@ -23,7 +23,7 @@ func TestFactsAreRemembered(t *testing.T) {
 		return &Facts{Side: Side{Version: p.version}}, nil
 	}}
 	get := func(version int64, hash string) {
-		f, err := c.get(t.Context(), place{version, hash})
+		f, err := c.get(t.Context(), versionID{version, hash})
 		if err != nil || f.Version != version {
 			t.Errorf("version %d: %+v, %v", version, f, err)
 		}
@@ -47,7 +47,7 @@ func TestFactsAreRemembered(t *testing.T) {
 		t.Error("another model of the same number was not decoded")
 	}
 	for range 2 {
-		if _, err := c.get(t.Context(), place{9, "a"}); err == nil {
+		if _, err := c.get(t.Context(), versionID{9, "a"}); err == nil {
 			t.Error("an error was lost")
 		}
 	}
@@ -57,7 +57,7 @@ func TestFactsAreRemembered(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	c.decoding <- struct{}{} // somebody decodes
-	if _, err := c.get(over, place{7, "a"}); !errors.Is(err, context.Canceled) {
+	if _, err := c.get(over, versionID{7, "a"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("who has left waits: %v", err)
 	}
 }

@@ -19,8 +19,8 @@ const (
 	doUnpin    = "unpin"
 )
 
-// An asked is a change that a request asks for.
-type asked struct {
+// A request is a change that a form asks for.
+type request struct {
 	Do       string
 	Version  int64
 	Incident string // the id of the incident that the change answers; "": none
@@ -33,10 +33,10 @@ var anIncident = regexp.MustCompile(`^[a-z0-9-]+\.[0-9]{1,10}\.[0-9]{1,20}$`)
 const mostIncident = 128
 
 // ask reads the fields of a form.
-func ask(form url.Values) (a asked, err error) {
+func ask(form url.Values) (a request, err error) {
 	a.Do, a.Incident = form.Get("do"), form.Get("incident")
 	if a.Incident != "" && (len(a.Incident) > mostIncident || !anIncident.MatchString(a.Incident)) {
-		return asked{}, errors.New("the address names an incident, but not by its id, such as default.0.6102")
+		return request{}, errors.New("the address names an incident, but not by its id, such as default.0.6102")
 	}
 	switch a.Do {
 	case doRollback, doUnpin:
@@ -52,7 +52,7 @@ func ask(form url.Values) (a asked, err error) {
 }
 
 // plan says what the change does, as things stand.
-func (a asked) plan(kept Kept) (Plan, error) {
+func (a request) plan(kept Kept) (Plan, error) {
 	switch a.Do {
 	case doPin:
 		return kept.Pin(a.Version)
@@ -63,7 +63,7 @@ func (a asked) plan(kept Kept) (Plan, error) {
 }
 
 // address returns where the change is asked for.
-func (a asked) address() string {
+func (a request) address() string {
 	q := url.Values{"do": {a.Do}}
 	if a.Do == doPin {
 		q.Set("version", strconv.FormatInt(a.Version, 10))
@@ -85,7 +85,7 @@ func signature(plan *Plan) string {
 
 // A confirmation is the page that says what will be answered from then on.
 type confirmation struct {
-	asked
+	request
 	Plan
 	Title       string
 	Nothing     bool  // answers come from the same version as before
@@ -110,7 +110,7 @@ func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 		p.site.Fail(w, r, http.StatusConflict, page.Sentence(err))
 		return
 	}
-	data := &confirmation{asked: a, Plan: plan, Expect: signature(&plan)}
+	data := &confirmation{request: a, Plan: plan, Expect: signature(&plan)}
 	data.Title = map[string]string{doPin: fmt.Sprintf("Pin version %d", a.Version), doRollback: "Roll back", doUnpin: "Unpin"}[a.Do]
 	if plan.From != nil && plan.To != nil {
 		d := int64(plan.To.Events) - int64(plan.From.Events)
@@ -165,7 +165,7 @@ func (p *pages) change(w http.ResponseWriter, r *http.Request) {
 }
 
 // done says what was done.
-func done(a asked, plan *Plan) string {
+func done(a request, plan *Plan) string {
 	if a.Do == doUnpin {
 		return "Unpinned. Answers come from the newest version again. Scorers follow within seconds."
 	}

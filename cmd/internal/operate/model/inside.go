@@ -155,7 +155,7 @@ func (p *pages) factsOf(ctx context.Context, version string) (*Facts, error) {
 	if v == nil {
 		return nil, missingError{fmt.Errorf("version %d is not kept", number)}
 	}
-	return p.facts.get(ctx, place{number, v.SHA256})
+	return p.facts.get(ctx, versionID{number, v.SHA256})
 }
 
 // fail says why there is nothing to show.

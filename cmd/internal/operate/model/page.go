@@ -66,7 +66,7 @@ func New(site *page.Site, cfg Config) page.Page {
 
 // An overview is what the page shows.
 type overview struct {
-	State  standing
+	State  stateView
 	Rows   []row
 	Quiet  string // why there is no log loss, as a sentence; empty: there is
 	Since  time.Time
@@ -85,8 +85,8 @@ type row struct {
 func (s *overview) First(r row) bool  { return len(s.Rows) > 1 && r.V == s.Rows[1].V }
 func (s *overview) Second(r row) bool { return r.V == s.Rows[0].V }
 
-// A standing is the fragment about the model.
-type standing struct {
+// A stateView is the fragment about the model.
+type stateView struct {
 	Away  string // why Redis says nothing, as a sentence
 	None  bool   // The store keeps no version
 	Model string
@@ -100,7 +100,7 @@ type standing struct {
 }
 
 // state asks Redis what there is. The lag is as it was seen.
-func (p *pages) state(ctx context.Context, seen *now.Snapshot) (s standing, kept Kept) {
+func (p *pages) state(ctx context.Context, seen *now.Snapshot) (s stateView, kept Kept) {
 	s.Model = p.site.Model
 	kept, err := p.kept.Get(ctx)
 	none := &NoneError{}

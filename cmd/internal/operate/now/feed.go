@@ -77,10 +77,10 @@ type Feed struct {
 	looked time.Time     // when somebody looked last
 	fresh  chan struct{} // closed when this period of work has made its first whole snapshot
 
-	journal *journal
-	alarms  *alarms
-	kept    *versions
-	lag     *lag
+	journal  *journal
+	alarms   *alarms
+	versions *versions
+	lag      *lag
 }
 
 // New returns a Feed. Run makes it work.
@@ -90,7 +90,7 @@ func New(cfg Config) *Feed {
 	}
 	f := &Feed{cfg: cfg, pace: usual, wake: make(chan struct{}, 1), fresh: make(chan struct{}),
 		journal: newJournal(cfg.Model), alarms: &alarms{cfg: &cfg, now: Alarms{Unread: true}},
-		kept: &versions{store: cfg.Store}, lag: &lag{bounds: cfg.Bounds}}
+		versions: &versions{store: cfg.Store}, lag: &lag{bounds: cfg.Bounds}}
 	f.rest()
 	return f
 }
@@ -157,7 +157,7 @@ func (f *Feed) Run(ctx context.Context) error {
 func (f *Feed) rest() {
 	f.journal.start()
 	f.alarms.rest()
-	f.kept.rest()
+	f.versions.rest()
 	f.lag.rest()
 }
 
@@ -194,7 +194,7 @@ func (f *Feed) work(ctx context.Context) {
 			}
 		})
 	}
-	repeat(f.pace.poll, f.kept.ask)
+	repeat(f.pace.poll, f.versions.ask)
 	repeat(f.pace.kafka, f.lag.ask)
 	if f.cfg.NATS != nil {
 		if f.cfg.Alarms != nil {
@@ -240,7 +240,7 @@ func (f *Feed) publish() { f.latest.Store(f.snapshot()) }
 
 // snapshot returns what is known now.
 func (f *Feed) snapshot() *Snapshot {
-	s := &Snapshot{At: time.Now(), Model: f.cfg.Model, Learnt: f.kept.get(), Alarms: f.alarms.get()}
+	s := &Snapshot{At: time.Now(), Model: f.cfg.Model, Learnt: f.versions.get(), Alarms: f.alarms.get()}
 	f.lag.show(&s.Learnt)
 	if f.cfg.NATS == nil {
 		s.Journal.Away, s.Labels.Away, s.Alarms.Away = noNATS, noNATS, noNATS

@@ -14,12 +14,12 @@ import (
 // A view is what the page shows.
 type view struct {
 	*Snapshot
-	Tiles    []tile
-	Figures  []figure
-	Doors    []door
-	Alarms   []alarm // the newest mostAlarms
-	More     int     // further ones
-	Estimate string  // a sentence where counts are estimates
+	Tiles   []tile
+	Figures []figure
+	Doors   []door
+	Alarms  []alarm // the newest mostAlarms
+	More    int     // further ones
+	Sampled string  // a sentence where counts are estimates
 }
 
 // A tile is a figure that one sees first.
@@ -54,9 +54,9 @@ func newView(s *Snapshot) *view {
 	v := &view{Snapshot: s}
 	j := &s.Journal
 	if j.Estimated {
-		v.Estimate = "So many answers came in the last hour that not all lines of the journal were read. These counts are estimates."
+		v.Sampled = "So many answers came in the last hour that not all lines of the journal were read. These counts are estimates."
 		if j.OneOf > 1 {
-			v.Estimate = fmt.Sprintf("So many answers come that one of %d lines of the journal is read. These counts are estimates, and of as many labels.", j.OneOf)
+			v.Sampled = fmt.Sprintf("So many answers come that one of %d lines of the journal is read. These counts are estimates, and of as many labels.", j.OneOf)
 		}
 	}
 	v.Tiles = v.tiles()

@@ -58,16 +58,16 @@ type link struct {
 	Adds        float64
 }
 
-// A place is what names a word in an answer.
-type place struct{ where, text string }
+// A wordKey is what names a word in an answer.
+type wordKey struct{ where, text string }
 
 // A colouring knows the words of an answer.
-type colouring map[place]stream.Word
+type colouring map[wordKey]stream.Word
 
 func newColouring(words []stream.Word) colouring {
 	c := colouring{}
 	for _, w := range words {
-		c[place{w.Where, w.Text}] = w
+		c[wordKey{w.Where, w.Text}] = w
 	}
 	return c
 }
@@ -78,7 +78,7 @@ func (c colouring) of(t *feature.Token) (stream.Word, bool) {
 	if len(c) == 0 {
 		return stream.Word{}, false
 	}
-	w, ok := c[place{wire.ShownWord(t.Where), wire.ShownWord(string(t.Text))}]
+	w, ok := c[wordKey{wire.ShownWord(t.Where), wire.ShownWord(string(t.Text))}]
 	return w, ok
 }
 

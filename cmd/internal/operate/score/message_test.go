@@ -48,12 +48,12 @@ func TestPiecesAreTheText(t *testing.T) {
 		head, all := from.AppendH(nil, nil), from.AppendT(nil)
 		tokens := from.TextTokens(nil, all)
 		var words []stream.Word
-		seen := map[place]bool{}
+		seen := map[wordKey]bool{}
 		for k, token := range append(feature.HeadTokens(nil, head), tokens...) {
 			if k%3 == 0 {
 				w := stream.Word{Text: wire.ShownWord(string(token.Text)), Where: wire.ShownWord(token.Where), Contribution: float64(k%5 - 2)}
-				if !seen[place{w.Where, w.Text}] {
-					seen[place{w.Where, w.Text}], words = true, append(words, w)
+				if !seen[wordKey{w.Where, w.Text}] {
+					seen[wordKey{w.Where, w.Text}], words = true, append(words, w)
 				}
 			}
 		}

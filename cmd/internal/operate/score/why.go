@@ -49,7 +49,7 @@ func Page(site *page.Site, cfg Config) page.Page {
 	if cfg.Bound == 0 {
 		cfg.Bound = 5 * time.Second
 	}
-	h := &handler{site: site, cfg: cfg, asking: newPlaces(asking, mostOfOne), looking: newPlaces(looking, mostOfOne)}
+	h := &handler{site: site, cfg: cfg, asking: newQuota(asking, mostOfOne), looking: newQuota(looking, mostOfOne)}
 	return page.Page{
 		Path: "/why", Title: title, Role: access.Look, Templates: templates, Form: mostForm,
 		Handlers: map[string]http.Handler{"GET /why": http.HandlerFunc(h.find), "POST /why": http.HandlerFunc(h.ask)},
@@ -59,7 +59,7 @@ func Page(site *page.Site, cfg Config) page.Page {
 type handler struct {
 	site            *page.Site
 	cfg             Config
-	asking, looking *places // of POST and of GET
+	asking, looking *quota // of POST and of GET
 }
 
 // A view is what the page shows.

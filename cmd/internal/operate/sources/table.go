@@ -48,10 +48,10 @@ type Source struct {
 	Role   string `json:"role"`
 	Labels uint64 `json:"labels"`
 	FlipRate
-	Weight float64 `json:"weight"`
-	Late   bool    `json:"late"`
-	New    bool    `json:"new"`
-	Parts  []Part  `json:"parts"` // by body
+	Weight float64   `json:"weight"`
+	Late   bool      `json:"late"`
+	New    bool      `json:"new"`
+	Parts  []PerBody `json:"parts"` // by body
 
 	Cut bool `json:"-"` // only the beginning of its name is known
 }
@@ -63,8 +63,8 @@ type FlipRate struct {
 	Hi   float64 `json:"hi"`
 }
 
-// A Part is what a model knows of a source from one kind of body.
-type Part struct {
+// A PerBody is what a model knows of a source from one kind of body.
+type PerBody struct {
 	Partition int    `json:"partition"`      // always 0
 	Body      string `json:"body,omitempty"` // text or vector; empty: the source has a role, and no label
 	Role      string `json:"role"`
@@ -89,7 +89,7 @@ func newTable(name string, saved time.Time, m *model.Model) *Table {
 		if known.Source == "" || !s.Cut {
 			known.Source, known.Cut = s.ShownName(), s.Cut
 		}
-		known.Parts = append(known.Parts, Part{
+		known.Parts = append(known.Parts, PerBody{
 			Body: s.Body, Role: s.Role.String(), Labels: s.Labels, FlipRate: FlipRate{s.Rate, s.Lo, s.Hi},
 			Weight: s.Weight, Late: s.Late, New: s.Newcomer, Accused: s.Accused,
 		})

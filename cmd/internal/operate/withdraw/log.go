@@ -31,8 +31,8 @@ func (s Servers) log(name string) (eventLog, error) {
 	return eventLog{log, topic, follow.Topic(log, s.Kafka)}, nil
 }
 
-// A learnt is the saved model, and its log.
-type learnt struct {
+// A savedModel is the saved model, and its log.
+type savedModel struct {
 	eventLog
 	head       *state.Checkpoint
 	first, end int64 // of the log, when it was asked
@@ -43,7 +43,7 @@ type learnt struct {
 const mostBehind = 50_000
 
 // open loads the saved model, and asks where its log begins and ends. The caller closes the log.
-func (s Servers) open(ctx context.Context, name string) (l *learnt, err error) {
+func (s Servers) open(ctx context.Context, name string) (l *savedModel, err error) {
 	ask, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := s.Store.Layout(ask); err != nil {
@@ -64,7 +64,7 @@ func (s Servers) open(ctx context.Context, name string) (l *learnt, err error) {
 		return nil, err
 	}
 	bounds, err := follow.Bounds(ctx, log.follow)
-	l = &learnt{eventLog: log, head: head, first: bounds.First, end: bounds.End}
+	l = &savedModel{eventLog: log, head: head, first: bounds.First, end: bounds.End}
 	if err == nil {
 		err = l.check()
 	}
@@ -76,7 +76,7 @@ func (s Servers) open(ctx context.Context, name string) (l *learnt, err error) {
 }
 
 // check returns why nothing can be said of the model, nil if there is no such reason.
-func (l *learnt) check() error {
+func (l *savedModel) check() error {
 	next := l.head.Position.Next
 	switch {
 	case next > l.end:
@@ -105,7 +105,7 @@ func decoded(r *stream.Record) record {
 
 // read calls each with the records from one offset up to another, as far as the log had them when
 // it was asked.
-func (l *learnt) read(ctx context.Context, from, to int64, each func(*record) error) error {
+func (l *savedModel) read(ctx context.Context, from, to int64, each func(*record) error) error {
 	return follow.Range(ctx, l.follow, max(from, l.first), to, func(r *stream.Record) error {
 		in := decoded(r)
 		return each(&in)
@@ -128,7 +128,7 @@ func (l eventLog) readThese(ctx context.Context, offsets []int64, each func(*rec
 
 // toEnd returns the saved model once it has learnt the log to its end. It calls progress for each
 // record.
-func (l *learnt) toEnd(ctx context.Context, progress func(offset int64)) (*model.Model, error) {
+func (l *savedModel) toEnd(ctx context.Context, progress func(offset int64)) (*model.Model, error) {
 	m, err := model.Restore(l.head.Model)
 	if err != nil {
 		return nil, fmt.Errorf("the saved model: %w", err)
@@ -158,7 +158,7 @@ func (r *record) applyTo(m *model.Model) error {
 
 // follows returns an error if r, at the last offset that the model has learnt, is not the
 // record that it has learnt.
-func (l *learnt) follows(r *record) error {
+func (l *savedModel) follows(r *record) error {
 	if follow.Absorbed(l.head.Position, r.Record) {
 		return nil
 	}
@@ -175,7 +175,7 @@ const lookBack = 1000
 // Copies and dead letters are no events. So event n lies at offset n−1 or later, and each
 // later event has an offset of its own. Where these bounds differ, the events from the lower
 // one to the model's position are counted, by a [model.DryRun].
-func (l *learnt) offsetOf(ctx context.Context, n uint64) (int64, error) {
+func (l *savedModel) offsetOf(ctx context.Context, n uint64) (int64, error) {
 	if n > l.head.Events {
 		return 0, fmt.Errorf("event %d is not learnt and saved yet: the saved model has %d", n, l.head.Events)
 	}
@@ -188,7 +188,7 @@ func (l *learnt) offsetOf(ctx context.Context, n uint64) (int64, error) {
 }
 
 // count returns the offset of event n, which is at lowest or later, by the events behind it.
-func (l *learnt) count(ctx context.Context, lowest int64, n uint64) (int64, error) {
+func (l *savedModel) count(ctx context.Context, lowest int64, n uint64) (int64, error) {
 	m, err := model.Restore(l.head.Model)
 	if err != nil {
 		return 0, fmt.Errorf("the saved model: %w", err)

@@ -64,7 +64,7 @@ func Make(ctx context.Context, servers Servers, r *Request, progress func(Progre
 			plan.To++ // an event is withdrawn too
 		}
 	}
-	pl := planner{learnt: l, Plan: plan, wanted: r, progress: reporting(progress, "reading", l.end)}
+	pl := planner{savedModel: l, Plan: plan, wanted: r, progress: reporting(progress, "reading", l.end)}
 	return plan, pl.run(ctx)
 }
 

@@ -53,7 +53,7 @@ type Answers struct {
 
 // A planner makes a plan.
 type planner struct {
-	*learnt
+	*savedModel
 	*Plan
 	wanted   *Request
 	progress func(offset int64)

@@ -60,7 +60,7 @@ func eventBound(name, text, partition, event string) (b Bound, err error) {
 
 // offset returns where b lies in the log: at its event, or at the first record that was written
 // at its time or later.
-func (b Bound) offset(ctx context.Context, l *learnt) (int64, error) {
+func (b Bound) offset(ctx context.Context, l *savedModel) (int64, error) {
 	if b.event == 0 {
 		return follow.Since(ctx, l.follow, b.at)
 	}

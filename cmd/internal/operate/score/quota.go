@@ -2,10 +2,10 @@ package score
 
 import "sync"
 
-// Places bound how many messages are in memory at once, of all users and of one. Without the
-// second bound one user could hold all places with forms that are never sent to their end. Who
+// A quota bounds how many messages are in memory at once, of all users and of one. Without the
+// second bound one user could hold all of them with forms that are never sent to their end. Who
 // finds no place is refused, and asks again.
-type places struct {
+type quota struct {
 	most, mostOfOne int
 
 	mu    sync.Mutex
@@ -13,12 +13,12 @@ type places struct {
 	users map[string]int // places by user; guarded by mu, as is taken
 }
 
-func newPlaces(most, mostOfOne int) *places {
-	return &places{most: most, mostOfOne: mostOfOne, users: map[string]int{}}
+func newQuota(most, mostOfOne int) *quota {
+	return &quota{most: most, mostOfOne: mostOfOne, users: map[string]int{}}
 }
 
 // take takes a place for a user, and reports whether there was one.
-func (p *places) take(user string) bool {
+func (p *quota) take(user string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.taken >= p.most || p.users[user] >= p.mostOfOne {
@@ -30,7 +30,7 @@ func (p *places) take(user string) bool {
 }
 
 // free gives a user's place back.
-func (p *places) free(user string) {
+func (p *quota) free(user string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
