@@ -5,8 +5,8 @@
 //	cd deploy/package
 //	go run . deb                       # ../../bin/hamlet_…_amd64.deb and …_arm64.deb
 //	go run . image                     # ../../bin/hamlet_….oci.tar, of both architectures
-//	go run . --out /tmp --arch arm64 deb image
-//	go run . --out /tmp release        # everything, with modules and checksums
+//	go run . --out DIR --arch arm64 deb image
+//	go run . --out DIR release         # everything, with modules and checksums
 //
 // The same commit, built by the same version of Go, makes the same bytes.
 package main

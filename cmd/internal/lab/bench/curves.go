@@ -203,7 +203,7 @@ func (r *result) learningCharts() (area, wrong chart.Chart) {
 }
 
 // reliabilityCharts shows the fraction of spam against a filter's probability, on
-// log-odds scales, with 95 % intervals. It is none if no filter gives probabilities.
+// log-odds scales, with 95 % intervals. It returns no chart if no filter gives probabilities.
 func (r *result) reliabilityCharts() []chart.Chart {
 	least, most := 0.0003, 0.9997
 	axis := func(label string) chart.Axis { return chart.Axis{Label: label, Logit: true, Min: &least, Max: &most} }

@@ -240,7 +240,7 @@ func parseVerdict(out []byte) (verdict, error) {
 			case "ham":
 				v.spam, classed = false, true
 			default:
-				return verdict{}, fmt.Errorf("class %q is neither spam nor ham", value)
+				return verdict{}, fmt.Errorf("class %q must be spam or ham", value)
 			}
 		case "score":
 			s, err := strconv.ParseFloat(value, 64)

@@ -61,7 +61,7 @@ type way struct {
 // Run teaches, asks and prints the table.
 func (c *Latency) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if c.Teach < 1 || c.Ask < 1 {
-		return cli.Usagef("--teach and --ask: a message at least is wanted")
+		return cli.Usagef("--teach and --ask must be at least 1")
 	}
 	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
 	cfg.Stdin = stdio.In
@@ -120,7 +120,7 @@ func (c *Latency) split(ctx context.Context, src *source.Source) (taught []strea
 		case err != nil:
 			return nil, nil, err
 		case item.Event.Body.Kind != stream.Mail:
-			return nil, nil, cli.Usagef("mail is wanted: the ways pass messages")
+			return nil, nil, cli.Usagef("the source must be mail: the ways pass messages")
 		case len(taught) < c.Teach:
 			taught = append(taught, item.Event)
 		default:

@@ -162,7 +162,7 @@ func TestFailures(t *testing.T) {
 		{"fails in silence", script("exit 4"), []string{"classify: exit status 4, and nothing on its standard error"}},
 		{"says nothing", script(":"), []string{`message 1: classify printed "": want class=spam|ham score=NUMBER`}},
 		{"prints nonsense", script("echo hello"), []string{`classify printed "hello"`}},
-		{"third class", script("echo class=unsure score=.5"), []string{`class "unsure" is neither spam nor ham`}},
+		{"third class", script("echo class=unsure score=.5"), []string{`class "unsure" must be spam or ham`}},
 		{"no number", script("echo class=ham score=low"), []string{`score "low" is not a finite number`}},
 		{"does not exist", "/no/such/adapter", []string{"filter x: its adapter cannot be run", "/no/such/adapter"}},
 	} {

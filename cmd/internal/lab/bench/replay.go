@@ -204,7 +204,7 @@ func messageOf(item *source.Item) (*message, error) {
 	case e.Body.Kind == stream.Text:
 		m.raw = append([]byte("\n"), e.Body.Text...)
 	default:
-		return nil, place("neither mail nor text: no other filter could read it")
+		return nil, place("other filters read mail and text, and this is a vector")
 	}
 	return m, nil
 }

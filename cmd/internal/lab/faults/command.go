@@ -34,7 +34,7 @@
 //   - Equal seeds give equal plans. When a fault hits what is not determined.
 //   - A byte is flipped only where a checksum covers it: in Kafka's record batches, by
 //     their CRC, and in a model's chunks in Redis, by their SHA-256. Nothing covers other
-//     requests and replies of Kafka and Redis, nor a message of NATS.
+//     requests and replies of Kafka and Redis, and nothing covers a message of NATS.
 //   - Nothing that a campaign started outlives it: all of it is in the process group of a
 //     guard, which kills the group and the servers when the campaign's end of a pipe
 //     closes.

@@ -147,9 +147,8 @@ func (s *servers) CopyRedis() error {
 	return errors.New("redis rewrites its files all the time: they cannot be copied")
 }
 
-// redisManifest returns Redis' list of its files, nothing if there is none.
+// redisManifest returns Redis' list of its files. It is empty before Redis 7.
 func (s *servers) redisManifest() []byte {
-	// none before version 7
 	b, _ := os.ReadFile(filepath.Join(s.redisData(), "appendonlydir", "appendonly.aof.manifest"))
 	return b
 }

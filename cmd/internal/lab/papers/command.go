@@ -101,7 +101,7 @@ An interrupted run goes on where it was if the same command is called again with
 data and seed. The numbers do not depend on --cores.
 
 The exit status is 1 if an experiment could not be computed. A result that is not reproduced is
-no failure, and in a run of several a data set that is missing neither.`
+no failure. In a run of several experiments a missing data set is no failure either.`
 }
 
 // Run computes the experiments.

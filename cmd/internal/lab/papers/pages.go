@@ -219,7 +219,7 @@ func verdictOf(r *experiment.Result) string {
 	return string(r.Verdict)
 }
 
-// verdictLine says the verdict with the counts of rows, or why there is none.
+// verdictLine says the verdict with the counts of rows, or why the result has no verdict.
 func verdictLine(r *experiment.Result) string {
 	switch {
 	case r.Missing != "":

@@ -67,8 +67,8 @@ type Day struct {
 // Help is shown by kong below the flags.
 func (Day) Help() string {
 	return `Examples:
-  eval "$(deploy/servers start /tmp/day)"
-  hamlet-lab bench day --kafka $HAMLET_KAFKA --nats $HAMLET_NATS --redis $HAMLET_REDIS --servers /tmp/day
+  eval "$(deploy/servers start DIR)"
+  hamlet-lab bench day --kafka $HAMLET_KAFKA --nats $HAMLET_NATS --redis $HAMLET_REDIS --servers DIR
   hamlet-lab bench day … --scores 20000 --labels 2000 --table-bits 20 --index index.csv corpus.tar.gz
 
 It starts ingest, a learner, a scorer and a gateway as processes, on servers without passwords that

@@ -7,8 +7,8 @@
 // for what hinders people with a screen reader, a keyboard, or weak eyes.
 //
 //	apt-get install --no-install-recommends chromium npm
-//	.ci/programs /tmp/programs axe-core
-//	HAMLET_TEST_PROGRAMS=/tmp/programs go test ./cmd/internal/testkit/browser
+//	.ci/programs DIR axe-core
+//	HAMLET_TEST_PROGRAMS=DIR go test ./cmd/internal/testkit/browser
 //
 // With HAMLET_SCREENSHOTS=DIR the tests leave a picture of every page in DIR, at two widths
 // and in both colour schemes.

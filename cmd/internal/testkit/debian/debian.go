@@ -1,7 +1,7 @@
 // Package debian starts programs of Debian that .ci/programs has unpacked, for tests.
 //
-//	.ci/programs /tmp/programs
-//	HAMLET_TEST_PROGRAMS=/tmp/programs go test ./cmd/internal/door/spamd
+//	.ci/programs DIR
+//	HAMLET_TEST_PROGRAMS=DIR go test ./cmd/internal/door/spamd
 //
 //	cmd := debian.Command(t, "procmail", "procmail", "-m", rcfile)
 //

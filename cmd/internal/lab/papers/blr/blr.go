@@ -2,7 +2,7 @@
 
 // Package blr computes the claims of J. Drugowitsch, Bayesian logistic regression, again.
 //
-// The source prints equations, and neither tables nor figures. What its text says is
+// The source prints equations, and has no tables or figures. What its text says is
 // stated as bounds on what the run computes. The text names no data. Where a title does
 // not say otherwise, rows are drawn as drawn does it: a constant 1, Gaussian inputs, and
 // weights from the prior.
