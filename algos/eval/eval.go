@@ -178,7 +178,7 @@ func (m *Metrics) Summary() Summary {
 		Error:       ratio(float64(m.hamWrong+m.spamWrong), n),
 		LogLoss:     ratio(m.logLoss, n),
 		Brier:       ratio(m.brier, n),
-		LAM:         lam(m.hamWrong, m.ham, m.spamWrong, m.spam),
+		LAM:         LAM(m.hamWrong, m.ham, m.spamWrong, m.spam),
 		Approximate: m.bins != nil,
 	}
 	ties, points := m.exact.ties, m.exact.points
@@ -197,8 +197,8 @@ func (m *Metrics) Summary() Summary {
 	return s
 }
 
-// lam returns lam% if hw of h ham and sw of s spam are misclassified.
-func lam(hw, h, sw, s int) Measure {
+// LAM returns lam% if hw of h ham and sw of s spam are misclassified.
+func LAM(hw, h, sw, s int) Measure {
 	if h == 0 || s == 0 {
 		return Measure(math.NaN())
 	}

@@ -43,6 +43,35 @@ func rank(ties iter.Seq[tie], ham, spam int) (roca, sm, ece Measure) {
 		Measure(100 * float64(missed) / float64(spam)), ece
 }
 
+// Rank computes 1-ROCA%, sm% at 0.1 % hm and ECE of points whose counts are whole. They come in
+// ascending order of the log-odds, always the same one.
+func Rank(points iter.Seq[Point]) (roca, sm, ece Measure) {
+	var ham, spam float64
+	for p := range points {
+		ham += p.Ham
+		spam += p.Spam
+	}
+	return rank(func(yield func(tie) bool) {
+		var t tie
+		at := math.NaN() // of t
+		for p := range points {
+			if p.LogOdds != at && t.ham+t.spam > 0 {
+				if !yield(t) {
+					return
+				}
+				t = tie{}
+			}
+			at = p.LogOdds
+			t.ham += int(p.Ham)
+			t.spam += int(p.Spam)
+			t.p += (p.Ham + p.Spam) * sigmoid(p.LogOdds)
+		}
+		if t.ham+t.spam > 0 {
+			yield(t)
+		}
+	}, int(ham), int(spam))
+}
+
 // calibration sums n_b·|mean p − fraction of spam| over bins of equal count. An event is
 // 15 crumbs; a bin holds one crumb for each event. A tie across an edge is divided in
 // proportion, so the order of events does not matter.

@@ -36,7 +36,7 @@ func (s *ranking) rocCurve() []point {
 		} else {
 			hamAbove++
 		}
-		if i > 0 && s.rows[i-1].last || i == 0 { // the threshold may lie below this score
+		if i == 0 || s.rows[i-1].logOdds != s.rows[i].logOdds { // the threshold may lie below this score
 			p, q := point{fraction(hamAbove, ham), fraction(spam-spamAbove, spam)}, curve[len(curve)-1]
 			right, down := p.x > q.x*seen, p.y*seen < q.y
 			if right && down {
@@ -114,12 +114,13 @@ func (s *ranking) reliability() []bin {
 	bins := make([]bin, len(reliabilityEdges)+1)
 	for i := range s.rows {
 		r := &s.rows[i]
+		p := 1 / (1 + math.Exp(-r.logOdds))
 		k := 0
-		for k < len(reliabilityEdges) && r.p >= reliabilityEdges[k] {
+		for k < len(reliabilityEdges) && p >= reliabilityEdges[k] {
 			k++
 		}
 		bins[k].n++
-		bins[k].p += r.p
+		bins[k].p += p
 		if r.spam {
 			bins[k].fraction++
 		}

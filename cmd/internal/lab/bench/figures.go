@@ -54,11 +54,10 @@ func (o *outcome) add(spam bool, logOdds float64) {
 
 // A scored is a classified message.
 type scored struct {
-	index                 int // of the message
-	spam                  bool
-	wrong, wrongAtHalf    bool
-	last                  bool // of the messages with this score
-	p, logOdds, loss, cpu float64
+	index              int // of the message
+	spam               bool
+	wrong, wrongAtHalf bool
+	logOdds, loss, cpu float64
 }
 
 // A ranking is an outcome sorted by score. One pass over it measures a resample.
@@ -74,109 +73,72 @@ func newRanking(truth []bool, o *outcome, from int) *ranking {
 		z := o.logOdds[i]
 		s.rows = append(s.rows, scored{
 			index: i - from, spam: truth[i], wrong: o.spam[i] != truth[i], wrongAtHalf: (z >= 0) != truth[i],
-			p: 1 / (1 + math.Exp(-z)), logOdds: z, loss: eval.LogLoss(truth[i], z), cpu: o.cpu[i].Seconds(),
+			logOdds: z, loss: eval.LogLoss(truth[i], z), cpu: o.cpu[i].Seconds(),
 		})
 	}
 	slices.SortStableFunc(s.rows, func(a, b scored) int { return cmp.Compare(a.logOdds, b.logOdds) })
-	for i := range s.rows {
-		s.rows[i].last = i+1 == len(s.rows) || s.rows[i+1].logOdds != s.rows[i].logOdds
-	}
 	return s
 }
-
-// calibrationBins is the number of bins of the calibration error, as in eval.
-const calibrationBins = 15
 
 // measure returns the figures of a sample in which message i occurs weights[i] times.
 // They equal those of eval.Metrics, except that lam% and the error use the filter's
 // class. The cost is O(n).
 func (s *ranking) measure(weights []int32) values {
-	var ham, spam, hamWrong, spamWrong, halfWrong int
-	var loss, cpu float64
+	var n, wrong [2]int // of ham, of spam
+	var halfWrong int
+	var loss, cpu, firstSum, firsts float64
 	for i := range s.rows {
 		r := &s.rows[i]
-		w := int(weights[r.index])
-		if w == 0 {
-			continue
-		}
+		w, class := int(weights[r.index]), 0
 		if r.spam {
-			spam += w
-		} else {
-			ham += w
+			class = 1
 		}
+		n[class] += w
 		if r.wrong {
-			if r.spam {
-				spamWrong += w
-			} else {
-				hamWrong += w
-			}
+			wrong[class] += w
 		}
 		if r.wrongAtHalf {
 			halfWrong += w
 		}
 		loss += float64(w) * r.loss
 		cpu += float64(w) * r.cpu
+		if r.index < eval.FirstEvents {
+			firsts += float64(w)
+			firstSum += float64(w) * r.loss
+		}
 	}
-	n := ham + spam
+	all := float64(n[0] + n[1])
 	v := values{
-		wrongClass: float64(hamWrong+spamWrong) / float64(n), wrongAtHalf: float64(halfWrong) / float64(n),
-		logLoss: loss / float64(n), cpuTime: cpu / float64(n),
-		roca: math.NaN(), lamPercent: math.NaN(), missed: math.NaN(),
+		wrongClass: float64(wrong[0]+wrong[1]) / all, wrongAtHalf: float64(halfWrong) / all,
+		logLoss: loss / all, cpuTime: cpu / all, lamPercent: float64(eval.LAM(wrong[0], n[0], wrong[1], n[1])),
+		firstLoss: math.NaN(), firstROCA: math.NaN(),
 	}
-	if ham > 0 && spam > 0 {
-		v[lamPercent] = lam(hamWrong, ham, spamWrong, spam)
+	points := s.points(weights, len(s.rows))
+	area, lost, gap := eval.Rank(points)
+	v[roca], v[missed], v[calibration] = float64(area), float64(lost), float64(gap)
+	if len(s.rows) >= eval.FirstEvents {
+		area, _, _ := eval.Rank(s.points(weights, eval.FirstEvents))
+		v[firstLoss], v[firstROCA] = firstSum/firsts, float64(area) // 0/0 if the sample holds none
 	}
-	s.rank(&v, weights, ham, spam)
-	s.first(&v, weights)
 	if !s.proper {
-		v[wrongAtHalf], v[logLoss], v[calibration], v[slope] = math.NaN(), math.NaN(), math.NaN(), math.NaN()
-		v[slopeBelow], v[slopeAbove], v[firstLoss] = math.NaN(), math.NaN(), math.NaN()
+		for _, f := range []figure{wrongAtHalf, logLoss, calibration, slope, slopeBelow, slopeAbove, firstLoss} {
+			v[f] = math.NaN()
+		}
 		return v
 	}
-	points := s.points(weights)
 	v[slope] = float64(eval.Calibrate(points).Slope)
 	v[slopeBelow], v[slopeAbove] = float64(eval.Below(points).Slope), float64(eval.Above(points).Slope)
 	return v
 }
 
-// first sets the figures of the messages among the first 400 that the sample holds. NaN
-// if the stream is shorter.
-func (s *ranking) first(v *values, weights []int32) {
-	v[firstLoss], v[firstROCA] = math.NaN(), math.NaN()
-	if len(s.rows) < eval.FirstEvents {
-		return
-	}
-	var hamBelow, spamBelow, ham, spam int
-	var loss, wrongPairs float64
-	for i := range s.rows {
-		r := &s.rows[i]
-		if w := int(weights[r.index]); w > 0 && r.index < eval.FirstEvents {
-			loss += float64(w) * r.loss
-			if r.spam {
-				spam += w
-			} else {
-				ham += w
-			}
-		}
-		if r.last {
-			tied := float64(ham - hamBelow)
-			wrongPairs += tied * (float64(spamBelow) + float64(spam-spamBelow)/2)
-			hamBelow, spamBelow = ham, spam
-		}
-	}
-	v[firstLoss] = loss / float64(ham+spam) // 0/0 if the sample holds none
-	if ham > 0 && spam > 0 {
-		v[firstROCA] = 100 * wrongPairs / (float64(ham) * float64(spam))
-	}
-}
-
-// points yields the messages of a sample for package eval.
-func (s *ranking) points(weights []int32) iter.Seq[eval.Point] {
+// points yields the messages of a sample with an index below end, from the lowest score to the
+// highest.
+func (s *ranking) points(weights []int32, end int) iter.Seq[eval.Point] {
 	return func(yield func(eval.Point) bool) {
 		for i := range s.rows {
 			r := &s.rows[i]
 			w := float64(weights[r.index])
-			if w == 0 {
+			if w == 0 || r.index >= end {
 				continue
 			}
 			p := eval.Point{LogOdds: r.logOdds, Ham: w}
@@ -188,71 +150,4 @@ func (s *ranking) points(weights []int32) iter.Seq[eval.Point] {
 			}
 		}
 	}
-}
-
-// rank sets the figures that depend on the order of the scores.
-func (s *ranking) rank(v *values, weights []int32, ham, spam int) {
-	var hamBelow, spamBelow, tiedHam, tiedSpam int
-	var wrongPairs, tiedP float64
-	lost, found := spam, false
-	bins := binner{width: ham + spam}
-	for i := range s.rows {
-		r := &s.rows[i]
-		if w := int(weights[r.index]); w > 0 {
-			if r.spam {
-				tiedSpam += w
-			} else {
-				tiedHam += w
-			}
-			tiedP += float64(w) * r.p
-		}
-		if !r.last || tiedHam+tiedSpam == 0 {
-			continue
-		}
-		// This score is the lowest threshold that loses at most one ham in a thousand.
-		if !found && (ham-hamBelow)*1000 <= ham {
-			lost, found = spamBelow, true
-		}
-		wrongPairs += float64(tiedHam) * (float64(spamBelow) + float64(tiedSpam)/2)
-		bins.add(tiedHam+tiedSpam, tiedSpam, tiedP)
-		hamBelow, spamBelow = hamBelow+tiedHam, spamBelow+tiedSpam
-		tiedHam, tiedSpam, tiedP = 0, 0, 0
-	}
-	v[calibration] = bins.gaps / float64(calibrationBins*bins.width)
-	if ham > 0 && spam > 0 {
-		v[roca] = 100 * wrongPairs / (float64(ham) * float64(spam))
-		v[missed] = 100 * float64(lost) / float64(spam)
-	}
-}
-
-// A binner sums |Σp − Σy| over 15 bins of equal count. For n messages, each counts as 15
-// units and a bin holds n units. A tie across an edge is divided in proportion.
-type binner struct {
-	width, filled int
-	p, spam, gaps float64
-}
-
-func (b *binner) add(n, spam int, p float64) {
-	for units := n * calibrationBins; units > 0; {
-		k := min(units, b.width-b.filled)
-		part := float64(k) / float64(n)
-		b.p += part * p
-		b.spam += part * float64(spam)
-		b.filled += k
-		units -= k
-		if b.filled == b.width {
-			b.gaps += math.Abs(b.p - b.spam)
-			b.filled, b.p, b.spam = 0, 0, 0
-		}
-	}
-}
-
-// lam returns lam% if hw of h ham and sw of s spam are misclassified. Counts are limited
-// to ½ … h−½ and ½ … s−½.
-func lam(hw, h, sw, s int) float64 {
-	logit := func(k, n int) float64 {
-		x := min(max(float64(k), 0.5), float64(n)-0.5)
-		return math.Log(x / (float64(n) - x))
-	}
-	return 100 / (1 + math.Exp(-(logit(hw, h)+logit(sw, s))/2))
 }
