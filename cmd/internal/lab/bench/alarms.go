@@ -71,8 +71,8 @@ func (c *Alarms) none() bool {
 
 func (c *Alarms) plan() plan {
 	return plan{
-		events: c.Events, seeds: c.Seeds, seed: c.Seed, resamples: c.Resamples,
-		length: cleanLength, learnt: learntBy, faultAt: faultBegins, horizon: faultLasts,
+		events: c.Events, Seeds: c.Seeds, Seed: c.Seed, resamples: c.Resamples,
+		length: cleanLength, learnt: learntBy, faultAt: faultBegins, Horizon: faultLasts,
 	}
 }
 
@@ -97,7 +97,7 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	result.command = commandLine()
+	result.Command = commandLine()
 	if c.Report != "" {
 		if err := writeReport(c.Report, "hamlet-lab bench alarms", result.page()); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"hamlet/algos/eval"
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/data/source"
@@ -51,6 +52,32 @@ func csvRows(t *testing.T, n int) string {
 	return path
 }
 
+// shownAlarms is what tests read of --json.
+type shownAlarms struct {
+	Sets        []string `json:"sets"`
+	CleanEvents int      `json:"clean_events"`
+	Counted     int      `json:"counted_events"`
+	Before      int      `json:"events_before_faults"`
+	Detectors   []struct {
+		Name        string `json:"name"`
+		FalseAlarms int    `json:"false_alarms"`
+		Rate        shown  `json:"per_100000"`
+		Faults      []struct {
+			Set    string `json:"set"`
+			Fault  string `json:"fault"`
+			Raised int    `json:"raised"`
+			Right  *int   `json:"right_first"`
+			Of     int    `json:"of"`
+			Delay  shown  `json:"delay"`
+		} `json:"faults"`
+	} `json:"detectors"`
+}
+
+// A shown is an interval in JSON.
+type shown struct {
+	Value eval.Measure `json:"value"`
+}
+
 // The whole command, on a small set: all detectors, the faults that apply, and a page.
 func TestAlarms(t *testing.T) {
 	set := csvRows(t, 300)
@@ -63,7 +90,7 @@ func TestAlarms(t *testing.T) {
 	if !strings.Contains(progress, "clean streams") || !strings.Contains(progress, "10 faults") {
 		t.Errorf("progress: %q", progress)
 	}
-	var got jsonAlarms
+	var got shownAlarms
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +174,8 @@ func TestAlarmsUsage(t *testing.T) {
 }
 
 // small is a plan that takes a second.
-var small = plan{events: 2_400, seeds: 2, seed: 1, resamples: 20, length: 1_200, learnt: 500, faultAt: 700,
-	horizon: 300}
+var small = plan{events: 2_400, Seeds: 2, Seed: 1, resamples: 20, length: 1_200, learnt: 500, faultAt: 700,
+	Horizon: 300}
 
 // Concurrency does not affect the result. Until its fault, a stream equals the stream
 // without fault.
@@ -197,7 +224,7 @@ func TestSeriesHoldsOwnAlarms(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := small
-	p.faultAt, p.horizon, p.seeds = 3_000, 1_000, 1
+	p.faultAt, p.Horizon, p.Seeds = 3_000, 1_000, 1
 	rec, err := p.record(t.Context(), []*population{w}, newPhases(&bytes.Buffer{}))
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +417,7 @@ func TestSetsOfOneName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got jsonAlarms
+	var got shownAlarms
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +431,7 @@ func TestSetsOfOneName(t *testing.T) {
 	}
 
 	// A detector that raises one alarm in each stream before its fault.
-	p := plan{learnt: 500, faultAt: 700, horizon: 300, resamples: 20}
+	p := plan{learnt: 500, faultAt: 700, Horizon: 300, resamples: 20}
 	rec := &recording{}
 	for i := range 2 {
 		for k := range 2 {
@@ -412,8 +439,8 @@ func TestSetsOfOneName(t *testing.T) {
 			rec.faulty = append(rec.faulty, []*series{{loss: make([]float64, 1_000)}})
 		}
 	}
-	if d := p.judge(rec, detector{}, func(*series) []int { return []int{600} }); d.beforehand != 2 {
-		t.Errorf("%d alarms before the faults of two sets, want 2", d.beforehand)
+	if d := p.judge(rec, detector{}, func(*series) []int { return []int{600} }); d.Beforehand != 2 {
+		t.Errorf("%d alarms before the faults of two sets, want 2", d.Beforehand)
 	}
 	populations := []*population{{name: "a"}, {name: "a (2)"}, {name: "a"}, {name: "a"}}
 	distinguish(populations)

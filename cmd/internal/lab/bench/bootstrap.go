@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -9,16 +10,34 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mathext"
+
+	"hamlet/algos/eval"
 )
 
-// An estimate is a value and its 95 % bootstrap interval. NaN means undefined.
-type estimate struct{ value, lo, hi float64 }
+// An interval is a value and the ends of its 95 % interval. NaN means undefined.
+type interval struct{ value, lo, hi float64 }
+
+// MarshalJSON writes null for what is undefined or infinite.
+func (v interval) MarshalJSON() ([]byte, error) {
+	finite := func(v float64) eval.Measure {
+		if math.IsInf(v, 0) {
+			v = math.NaN()
+		}
+		return eval.Measure(v)
+	}
+	return json.Marshal(struct {
+		Value eval.Measure `json:"value"`
+		Lo    eval.Measure `json:"lo"`
+		Hi    eval.Measure `json:"hi"`
+	}{finite(v.value), finite(v.lo), finite(v.hi)})
+}
 
 // A comparison holds ratios of hamlet's figures to another filter's, on the same
 // resamples.
 type comparison struct {
-	other     string
-	roca, cpu estimate
+	Other string   `json:"filter"`
+	ROCA  interval `json:"roca"`
+	CPU   interval `json:"cpu_seconds"`
 }
 
 // bootstrap measures the rankings with percentile intervals (Efron and Tibshirani
@@ -30,7 +49,7 @@ type comparison struct {
 //
 // The interval of the calibration error is biased upwards: resampling adds noise.
 func bootstrap(ctx context.Context, rankings []*ranking, resamples int,
-	seed uint64) ([][figures]estimate, []comparison, error) {
+	seed uint64) ([][figures]interval, []comparison, error) {
 	n := len(rankings[0].rows)
 	ones := make([]int32, n)
 	for i := range ones {
@@ -62,18 +81,18 @@ func bootstrap(ctx context.Context, rankings []*ranking, resamples int,
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	all := make([][figures]estimate, len(rankings))
+	all := make([][figures]interval, len(rankings))
 	for f := range rankings {
 		for j := range figures {
-			all[f][j] = interval(point[f][j], drawn, func(v []values) float64 { return v[f][j] })
+			all[f][j] = percentiles(point[f][j], drawn, func(v []values) float64 { return v[f][j] })
 		}
 	}
 	pairs := make([]comparison, len(rankings)-1)
 	for f := range pairs {
-		ratio := func(j figure) estimate {
-			return interval(point[0][j]/point[f+1][j], drawn, func(v []values) float64 { return v[0][j] / v[f+1][j] })
+		ratio := func(j figure) interval {
+			return percentiles(point[0][j]/point[f+1][j], drawn, func(v []values) float64 { return v[0][j] / v[f+1][j] })
 		}
-		pairs[f] = comparison{roca: ratio(roca), cpu: ratio(cpuTime)}
+		pairs[f] = comparison{ROCA: ratio(roca), CPU: ratio(cpuTime)}
 	}
 	return all, pairs, nil
 }
@@ -87,8 +106,8 @@ func resample(weights []int32, seed, r uint64) {
 	}
 }
 
-// interval returns value with a figure's 2.5 % and 97.5 % quantiles over the resamples.
-func interval(value float64, drawn [][]values, of func([]values) float64) estimate {
+// percentiles returns value with a figure's 2.5 % and 97.5 % quantiles over the resamples.
+func percentiles(value float64, drawn [][]values, of func([]values) float64) interval {
 	sample := make([]float64, 0, len(drawn))
 	for _, v := range drawn {
 		if x := of(v); !math.IsNaN(x) {
@@ -97,9 +116,9 @@ func interval(value float64, drawn [][]values, of func([]values) float64) estima
 	}
 	slices.Sort(sample)
 	if math.IsNaN(value) || len(sample) == 0 {
-		return estimate{value, math.NaN(), math.NaN()}
+		return interval{value, math.NaN(), math.NaN()}
 	}
-	return estimate{value, quantile(sample, 0.025), quantile(sample, 0.975)}
+	return interval{value, quantile(sample, 0.025), quantile(sample, 0.975)}
 }
 
 // quantile interpolates between the order statistics of a sorted sample
@@ -125,13 +144,13 @@ func poisson(k int) (lo, hi float64) {
 
 // median returns the median of delays with its 95 % bootstrap interval. A delay of +Inf
 // means that no alarm was raised. Resample r draws from PCG(seed, r).
-func median(delays []float64, resamples int, seed uint64) estimate {
+func median(delays []float64, resamples int, seed uint64) interval {
 	sample := slices.Clone(delays)
 	middle := func() float64 {
 		slices.Sort(sample)
 		return quantile(sample, 0.5)
 	}
-	e := estimate{value: middle()}
+	e := interval{value: middle()}
 	drawn := make([]float64, resamples)
 	for k := range drawn {
 		r := rand.New(rand.NewPCG(seed, uint64(k)))

@@ -166,7 +166,7 @@ func TestBootstrapAgainstOracle(t *testing.T) {
 		ratio = append(ratio, float64(a.ROCA)/float64(b.ROCA))
 		cpu = append(cpu, s/u)
 	}
-	check := func(name string, got estimate, sample []float64) {
+	check := func(name string, got interval, sample []float64) {
 		t.Helper()
 		slices.Sort(sample)
 		// The 2.5 % quantile of 200 lies at rank 4.975 from 0.
@@ -177,15 +177,15 @@ func TestBootstrapAgainstOracle(t *testing.T) {
 		}
 	}
 	check("1-ROCA%", all[0][roca], area)
-	check("ratio of 1-ROCA%", pairs[0].roca, ratio)
-	check("ratio of CPU time", pairs[0].cpu, cpu)
+	check("ratio of 1-ROCA%", pairs[0].ROCA, ratio)
+	check("ratio of CPU time", pairs[0].CPU, cpu)
 }
 
 // A resample without spam has no area and does not count; nothing is NaN.
 func TestFewMessages(t *testing.T) {
 	o := &outcome{logOdds: []float64{-1, 1}, spam: []bool{false, true}, cpu: make([]time.Duration, 2), proper: true}
 	all, _, err := bootstrap(t.Context(), []*ranking{newRanking([]bool{false, true}, o, 0)}, 50, 1)
-	if err != nil || all[0][roca] != (estimate{}) {
+	if err != nil || all[0][roca] != (interval{}) {
 		t.Errorf("got %v, %v; want 0, of the resamples that hold both", all[0][roca], err)
 	}
 	all, _, err = bootstrap(t.Context(), []*ranking{newRanking([]bool{true, true}, o, 0)}, 50, 1)

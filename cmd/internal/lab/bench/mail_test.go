@@ -103,13 +103,32 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
+// shownMail is what tests read of --json.
+type shownMail struct {
+	Events  int     `json:"events"`
+	Spam    int     `json:"spam"`
+	Taught  int     `json:"taught"`
+	Idle    float64 `json:"jig_cpu_seconds"`
+	Filters []struct {
+		Name        string  `json:"name"`
+		ROCA        shown   `json:"roca"`
+		Error       shown   `json:"error"`
+		ErrorAtHalf shown   `json:"error_at_half"`
+		LogLoss     shown   `json:"log_loss"`
+		CPUSeconds  shown   `json:"cpu_seconds"`
+		Speed       float64 `json:"messages_per_second"`
+		Memory      int64   `json:"memory_bytes"`
+	} `json:"filters"`
+	Ratios []struct{} `json:"ratios"`
+}
+
 func TestJSON(t *testing.T) {
 	b := newBox(t)
 	out, err := b.bench(t.Context(), "--index", b.index, "--filter", "sh="+b.script, "--json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got jsonResult
+	var got shownMail
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -280,7 +299,7 @@ esac
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got jsonResult
+	var got shownMail
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 )
 
 // coins is a series whose rate of wrong predictions changes at an event, and the loss
@@ -148,7 +147,7 @@ func TestMedian(t *testing.T) {
 		{[]float64{inf, inf, inf}, inf, inf, inf},
 		{[]float64{10, inf, 30, 20, 40}, 30, 10, inf},
 	} {
-		if got := median(c.delays, 2_000, 1); got != (estimate{c.value, c.lo, c.hi}) {
+		if got := median(c.delays, 2_000, 1); got != (interval{c.value, c.lo, c.hi}) {
 			t.Errorf("of %v: %v, want %v (%v to %v)", c.delays, got, c.value, c.lo, c.hi)
 		}
 	}
@@ -158,18 +157,19 @@ func TestMedian(t *testing.T) {
 func TestAlarmTable(t *testing.T) {
 	never := math.Inf(1)
 	find := func(raised int, value, lo, hi float64) []finding {
-		return []finding{{delays: make([]float64, 4), raised: raised, delay: estimate{value, lo, hi}}}
+		return []finding{{Of: 4, Raised: raised, Right: new(int), Delay: interval{value, lo, hi}}}
 	}
+	const counted, before = 200_000, 14_000
 	r := &alarmResult{
-		plan: plan{seeds: 4, faultAt: 5_000, horizon: 2_000, learnt: 1_500}, command: "hamlet-lab bench alarms",
-		populations: []string{"one", "two"}, trials: []trial{{1, "two", &faults[1]}},
-		streams: 10, clean: 215_000, counted: 200_000, before: 14_000, target: 4, took: 3 * time.Second,
-		detectors: []detector{
-			{name: "always", falseAlarms: 200_000, beforehand: 14_000, findings: find(4, 1, 1, 1)},
-			{name: "Page–Hinkley", on: "error", parameter: "λ", threshold: 12.345, falseAlarms: 5,
-				findings: find(3, 120, 90.5, never)},
-			{name: "named", on: "hamlet", own: true, names: true, falseAlarms: 4, beforehand: 1,
-				findings: find(0, never, never, never)},
+		plan:    plan{Seeds: 4, faultAt: 5_000, Horizon: 2_000, learnt: 1_500},
+		Command: "hamlet-lab bench alarms", Sets: []string{"one", "two"}, trials: []trial{{1, "two", &faults[1]}},
+		streams: 10, CleanEvents: 215_000, Counted: counted, Before: before, target: 4, Seconds: 3,
+		Detectors: []detector{
+			{Name: "always", Rate: rate(counted, counted), BeforeRate: rate(before, before), Faults: find(4, 1, 1, 1)},
+			{Name: "Page–Hinkley", On: "error", Parameter: "λ", Threshold: 12.345, FalseAlarms: 5,
+				Rate: rate(5, counted), BeforeRate: rate(0, before), Faults: find(3, 120, 90.5, never)},
+			{Name: "named", On: "hamlet", own: true, names: true, FalseAlarms: 4,
+				Rate: rate(4, counted), BeforeRate: rate(1, before), Faults: find(0, never, never, never)},
 		},
 	}
 	var b strings.Builder

@@ -7,17 +7,21 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"hamlet/cmd/internal/show/report"
 )
 
 // A plan holds the sizes of the measurement.
 type plan struct {
-	events, seeds int
-	seed          uint64
-	resamples     int
-	length        int // of a clean stream
-	learnt        int // first events of a stream, whose alarms do not count
-	faultAt       int // events before a fault
-	horizon       int // events after it in which an alarm counts
+	Seeds   int    `json:"seeds"` // streams for each fault
+	Seed    uint64 `json:"seed"`
+	Horizon int    `json:"horizon"` // events after a fault in which an alarm counts
+
+	events    int // of clean streams
+	resamples int
+	length    int // of a clean stream
+	learnt    int // first events of a stream, whose alarms do not count
+	faultAt   int // events before a fault
 }
 
 // Clean streams are short, because a model learns a data set by heart after a while.
@@ -34,6 +38,7 @@ type recording struct {
 	clean  []*series
 	faulty [][]*series // by trial, then by seed
 	trials []trial     // of the faulty streams
+	sets   int         // populations
 }
 
 // A trial is one fault in one population.
@@ -46,7 +51,7 @@ type trial struct {
 // record runs the models over the clean streams, then over the faults. Each population
 // gives the same number of clean events. Concurrency does not affect the results.
 func (p *plan) record(ctx context.Context, populations []*population, show *phases) (*recording, error) {
-	rec := new(recording)
+	rec := &recording{sets: len(populations)}
 	each := p.events / len(populations)
 	streams := (each + p.length - 1) / p.length
 	length := each / streams
@@ -56,7 +61,7 @@ func (p *plan) record(ctx context.Context, populations []*population, show *phas
 		len(rec.clean)*length, &done)
 	err := eachOf(ctx, len(rec.clean), func(ctx context.Context, i int) (err error) {
 		// far from the seeds of the faults
-		rec.clean[i], err = populations[i%len(populations)].clean(ctx, p.seed+1<<20+uint64(i/len(populations)),
+		rec.clean[i], err = populations[i%len(populations)].clean(ctx, p.Seed+1<<20+uint64(i/len(populations)),
 			length, &done)
 		return err
 	})
@@ -65,11 +70,11 @@ func (p *plan) record(ctx context.Context, populations []*population, show *phas
 		return nil, err
 	}
 	done.Store(0)
-	expected := len(populations) * p.seeds * (p.faultAt + len(faults)*p.horizon)
-	stop = show.begin(fmt.Sprintf("%d streams for each of %d faults", p.seeds, len(faults)), expected, &done)
-	all := make([][]*series, len(populations)*p.seeds)
+	expected := len(populations) * p.Seeds * (p.faultAt + len(faults)*p.Horizon)
+	stop = show.begin(fmt.Sprintf("%d streams for each of %d faults", p.Seeds, len(faults)), expected, &done)
+	all := make([][]*series, len(populations)*p.Seeds)
 	err = eachOf(ctx, len(all), func(ctx context.Context, i int) (err error) {
-		all[i], err = populations[i/p.seeds].faulty(ctx, p.seed+uint64(i%p.seeds), p.faultAt, p.horizon, &done)
+		all[i], err = populations[i/p.Seeds].faulty(ctx, p.Seed+uint64(i%p.Seeds), p.faultAt, p.Horizon, &done)
 		return err
 	})
 	stop()
@@ -79,7 +84,7 @@ func (p *plan) record(ctx context.Context, populations []*population, show *phas
 	for i, w := range populations {
 		for k := range faults {
 			var streams []*series
-			for _, of := range all[i*p.seeds : (i+1)*p.seeds] {
+			for _, of := range all[i*p.Seeds : (i+1)*p.Seeds] {
 				if of[k] != nil {
 					streams = append(streams, of[k])
 				}
@@ -101,16 +106,14 @@ func (p *plan) measure(ctx context.Context, populations []*population, curves bo
 	if err != nil {
 		return nil, err
 	}
-	out := &alarmResult{plan: *p, trials: rec.trials}
+	out := &alarmResult{plan: *p, FaultAt: p.faultAt + 1, trials: rec.trials, streams: len(rec.clean)}
 	for _, w := range populations {
-		out.populations = append(out.populations, w.name)
+		out.Sets = append(out.Sets, w.name)
 	}
 	for _, s := range rec.clean {
-		out.clean += len(s.loss)
-		out.counted += max(0, len(s.loss)-p.learnt)
+		out.CleanEvents += len(s.loss)
 	}
-	out.before = len(populations) * p.seeds * max(0, p.faultAt-p.learnt)
-	out.streams = len(rec.clean)
+	out.Counted, out.Before = p.counted(rec)
 
 	everyEvent := func(s *series) []int {
 		all := make([]int, len(s.loss))
@@ -119,17 +122,18 @@ func (p *plan) measure(ctx context.Context, populations []*population, curves bo
 		}
 		return all
 	}
-	always := p.judge(rec, detector{name: "always"}, everyEvent)
-	always.falseAlarms, always.beforehand = out.counted, out.before
-	never := p.judge(rec, detector{name: "never"}, func(*series) []int { return nil })
-	out.detectors = append(out.detectors, always, never)
+	always := p.judge(rec, detector{Name: "always"}, everyEvent)
+	always.FalseAlarms, always.Beforehand = out.Counted, out.Before
+	always.Rate, always.BeforeRate = rate(out.Counted, out.Counted), rate(out.Before, out.Before)
+	never := p.judge(rec, detector{Name: "never"}, func(*series) []int { return nil })
+	out.Detectors = append(out.Detectors, always, never)
 
 	var ours []detector
 	for i := range ownDetectors {
-		d := detector{name: ownDetectors[i].name, on: "hamlet", own: true, names: i == ownNamed}
+		d := detector{Name: ownDetectors[i].name, On: "hamlet", own: true, names: i == ownNamed}
 		ours = append(ours, p.judge(rec, d, func(s *series) []int { return s.own(i) }))
 	}
-	out.target = ours[ownSuspected].falseAlarms
+	out.target = ours[ownSuspected].FalseAlarms
 
 	var done atomic.Int64
 	stop := show.begin("tuning and replaying the others", len(peers), &done)
@@ -139,11 +143,11 @@ func (p *plan) measure(ctx context.Context, populations []*population, curves bo
 		if err != nil {
 			return nil, err
 		}
-		out.detectors = append(out.detectors, d)
+		out.Detectors = append(out.Detectors, d)
 		done.Add(1)
 	}
-	out.detectors = append(out.detectors, ours...)
-	out.took = time.Since(start)
+	out.Detectors = append(out.Detectors, ours...)
+	out.Seconds = time.Since(start).Seconds()
 	return out, nil
 }
 
@@ -165,7 +169,7 @@ func (p *plan) replayPeer(ctx context.Context, rec *recording, peer *peer, targe
 				raises[s] = all[i]
 			}
 		}
-		d := detector{name: peer.name, on: peer.on, parameter: peer.parameter, threshold: threshold}
+		d := detector{Name: peer.name, On: peer.on, Parameter: peer.parameter, Threshold: threshold}
 		return p.judge(rec, d, func(s *series) []int { return raises[s] }), nil
 	}
 	d, err := at(threshold)
@@ -173,7 +177,7 @@ func (p *plan) replayPeer(ctx context.Context, rec *recording, peer *peer, targe
 		return d, err
 	}
 	for k := -curveBelow; k <= curveAbove; k++ {
-		threshold := d.threshold * math.Pow(2, float64(k)/4)
+		threshold := d.Threshold * math.Pow(2, float64(k)/4)
 		if k == 0 || threshold < peer.low || threshold > peer.high {
 			continue
 		}
@@ -189,32 +193,50 @@ func (p *plan) replayPeer(ctx context.Context, rec *recording, peer *peer, targe
 // A curve has this many thresholds, 2^¼ apart, below and above the tuned one.
 const curveBelow, curveAbove = 11, 4
 
+// counted returns the events on which false alarms count: of clean streams, and of the others before
+// their faults. There, all trials of a seed have the same events.
+func (p *plan) counted(rec *recording) (clean, before int) {
+	for _, s := range rec.clean {
+		clean += max(0, len(s.loss)-p.learnt)
+	}
+	return clean, rec.sets * p.Seeds * max(0, p.faultAt-p.learnt)
+}
+
 // judge counts a detector's false alarms and its delays.
 func (p *plan) judge(rec *recording, d detector, raises func(*series) []int) detector {
 	for _, s := range rec.clean {
-		d.falseAlarms += alarmsAfter(raises(s), p.learnt, len(s.loss))
+		d.FalseAlarms += alarmsAfter(raises(s), p.learnt, len(s.loss))
 	}
-	counted := map[int]bool{}
+	seen := map[int]bool{} // sets whose events before the faults are counted
 	for k, t := range rec.trials {
-		var f finding
+		f := finding{Set: t.population, Fault: t.fault.name, Of: len(rec.faulty[k])}
+		var delays []float64 // by seed; +Inf: not raised
+		right := 0
 		for _, s := range rec.faulty[k] {
 			at := raises(s)
-			if !counted[t.set] { // before the fault, all trials of a seed have the same events
-				d.beforehand += alarmsAfter(at, p.learnt, p.faultAt)
+			if !seen[t.set] {
+				d.Beforehand += alarmsAfter(at, p.learnt, p.faultAt)
 			}
 			delay := math.Inf(1)
-			if n := firstAfter(at, p.faultAt); n > 0 && n <= p.faultAt+p.horizon {
+			if n := firstAfter(at, p.faultAt); n > 0 && n <= p.faultAt+p.Horizon {
 				delay = float64(n - p.faultAt)
-				f.raised++
+				f.Raised++
 			}
-			f.delays = append(f.delays, delay)
-			if kind, ok := s.firstName(p.faultAt, p.faultAt+p.horizon); ok && slices.Contains(t.fault.names, kind) {
-				f.right++
+			delays = append(delays, delay)
+			if kind, ok := s.firstName(p.faultAt, p.faultAt+p.Horizon); ok && slices.Contains(t.fault.names, kind) {
+				right++
 			}
 		}
-		counted[t.set] = true
-		f.delay = median(f.delays, p.resamples, p.seed)
-		d.findings = append(d.findings, f)
+		seen[t.set] = true
+		if d.names && len(t.fault.names) > 0 {
+			f.Right = &right
+		}
+		share := float64(f.Raised) / float64(f.Of)
+		lo, hi := report.Wilson(share, float64(f.Of))
+		f.Share, f.Delay = interval{share, lo, hi}, median(delays, p.resamples, p.Seed)
+		d.Faults = append(d.Faults, f)
 	}
+	clean, before := p.counted(rec)
+	d.Rate, d.BeforeRate = rate(d.FalseAlarms, clean), rate(d.Beforehand, before)
 	return d
 }

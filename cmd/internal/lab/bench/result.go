@@ -13,36 +13,49 @@ import (
 	"hamlet/cmd/internal/show/chart"
 )
 
-// A result is the measurement of all filters.
+// A result is the measurement of all filters. Fractions are in [0, 1]; figures with % in their
+// name are in [0, 100].
 type result struct {
-	command  string // the command line
-	mode     string
-	events   int // measured
-	spam     int
-	taught   int
-	rejected int
+	Command   string       `json:"command"`
+	Mode      string       `json:"mode"`
+	Events    int          `json:"events"` // measured
+	Spam      int          `json:"spam"`
+	Ham       int          `json:"ham"`
+	Taught    int          `json:"taught"`
+	Rejected  int          `json:"rejected"`
+	Resamples int          `json:"resamples"`
+	Seed      uint64       `json:"bootstrap_seed"`
+	Idle      float64      `json:"jig_cpu_seconds,omitempty"` // of an adapter that does nothing, a message; 0 without other filters
+	Inside    eval.Measure `json:"inside_interval"`           // share of hamlet's answers with p inside its 90 % interval
+	Central   eval.Measure `json:"inside_central_interval"`   // before intervals are widened to contain p
+	Filters   []measured   `json:"filters"`
+	Ratios    []comparison `json:"ratios"`
 
-	resamples int
-	seed      uint64
-	filters   []measured
-	pairs     []comparison
 	parsing   time.Duration // hamlet's wall time per message, like modelling
 	modelling time.Duration
-	inside    eval.Measure  // share of hamlet's answers with p inside its 90 % interval
-	central   eval.Measure  // the same before intervals were widened to contain p
-	idle      time.Duration // CPU time of an adapter that does nothing; 0 without other filters
 	from      int
-
-	truth    []bool
-	outcomes []*outcome
+	truth     []bool
+	outcomes  []*outcome
 }
 
 // A measured is a filter and its figures.
 type measured struct {
 	name    string
-	figures [figures]estimate
+	figures [figures]interval
 	speed   float64 // messages a second by the clock
 	memory  int64   // bytes; 0: unknown
+}
+
+// MarshalJSON writes the figures by the keys of rows.
+func (m *measured) MarshalJSON() ([]byte, error) {
+	all := map[string]any{"name": m.name, "messages_per_second": m.speed}
+	for _, r := range rows {
+		all[r.key] = m.figures[r.figure]
+	}
+	if m.memory != 0 {
+		all["memory_bytes"] = m.memory
+	}
+	return json.Marshal(all)
 }
 
 // measure computes the figures of a replay.
@@ -51,29 +64,29 @@ func measure(ctx context.Context, r *mailReplay, c *Mail) (*result, error) {
 	for i, o := range r.outcomes {
 		rankings[i] = newRanking(r.truth, o, c.From)
 	}
-	estimates, pairs, err := bootstrap(ctx, rankings, c.Resamples, c.BootstrapSeed)
+	all, ratios, err := bootstrap(ctx, rankings, c.Resamples, c.BootstrapSeed)
 	if err != nil {
 		return nil, err
 	}
 	n := time.Duration(len(r.truth))
 	out := &result{
-		command: commandLine(), mode: c.mode(), events: len(r.truth) - c.From, taught: r.taught, rejected: r.rejects,
-		resamples: c.Resamples, seed: c.BootstrapSeed, pairs: pairs, from: c.From,
-		parsing: r.own.parsing / n, modelling: r.own.modelling / n, idle: r.idle,
-		truth: r.truth, outcomes: r.outcomes,
+		Command: commandLine(), Mode: c.mode(), Events: len(r.truth) - c.From, Taught: r.taught, Rejected: r.rejects,
+		Resamples: c.Resamples, Seed: c.BootstrapSeed, Ratios: ratios, Idle: r.idle.Seconds(),
+		from: c.From, parsing: r.own.parsing / n, modelling: r.own.modelling / n, truth: r.truth, outcomes: r.outcomes,
 	}
-	out.inside, out.central = r.own.intervals.Shares()
+	out.Inside, out.Central = r.own.intervals.Shares()
 	for _, spam := range r.truth[c.From:] {
 		if spam {
-			out.spam++
+			out.Spam++
+		} else {
+			out.Ham++
 		}
 	}
 	for i, o := range r.outcomes {
-		out.filters = append(out.filters, measured{o.name, estimates[i], float64(len(r.truth)) / o.wall.Seconds(),
-			o.memory})
+		out.Filters = append(out.Filters, measured{o.name, all[i], float64(len(r.truth)) / o.wall.Seconds(), o.memory})
 	}
-	for i := range pairs {
-		pairs[i].other = r.outcomes[i+1].name
+	for i := range ratios {
+		ratios[i].Other = r.outcomes[i+1].name
 	}
 	return out, nil
 }
@@ -106,6 +119,7 @@ func (c *Mail) mode() string {
 // A row describes how a figure is shown.
 type row struct {
 	figure  figure
+	key     string // in JSON
 	name    string
 	unit    string
 	scale   float64
@@ -114,24 +128,24 @@ type row struct {
 }
 
 var rows = []row{
-	{roca, "1-ROCA%", "", 1, 3, "pairs of ham and spam in the wrong order, %"},
-	{lamPercent, "lam%", "", 1, 2, "logistic average misclassification, own class"},
-	{missed, "spam missed", " %", 1, 2, "where .1 % of ham is lost"},
-	{wrongClass, "error", " %", 100, 2, "wrong by the filter's own class"},
-	{wrongAtHalf, "error at ½", " %", 100, 2, "on the wrong side of p = ½"},
-	{logLoss, "log loss", "", 1, 4, "nats a message"},
-	{calibration, "ECE", " %", 100, 2, "expected calibration error, 15 bins"},
-	{slope, "calibration slope", "", 1, 2, "of the labels' logit on the log-odds; –: certain of what was not so, or " +
+	{roca, "roca", "1-ROCA%", "", 1, 3, "pairs of ham and spam in the wrong order, %"},
+	{lamPercent, "lam", "lam%", "", 1, 2, "logistic average misclassification, own class"},
+	{missed, "sm_at_hm", "spam missed", " %", 1, 2, "where .1 % of ham is lost"},
+	{wrongClass, "error", "error", " %", 100, 2, "wrong by the filter's own class"},
+	{wrongAtHalf, "error_at_half", "error at ½", " %", 100, 2, "on the wrong side of p = ½"},
+	{logLoss, "log_loss", "log loss", "", 1, 4, "nats a message"},
+	{calibration, "ece", "ECE", " %", 100, 2, "expected calibration error, 15 bins"},
+	{slope, "calibration_slope", "calibration slope", "", 1, 2, "of the labels' logit on the log-odds; –: certain of what was not so, or " +
 		"no fit"},
-	{slopeBelow, "  where p < .05", "", 1, 2, "fitted to those messages alone; –: under 5 of a class, or no fit"},
-	{slopeAbove, "  where p > .95", "", 1, 2, "the same"},
-	{firstLoss, "first 400: log loss", "", 1, 4, "nats a message, cold start"},
-	{firstROCA, "first 400: 1-ROCA%", "", 1, 3, "the same messages"},
-	{cpuTime, "CPU time", " ms", 1e3, 3, "a message, classified and learnt"},
+	{slopeBelow, "slope_below_05", "  where p < .05", "", 1, 2, "fitted to those messages alone; –: under 5 of a class, or no fit"},
+	{slopeAbove, "slope_above_95", "  where p > .95", "", 1, 2, "the same"},
+	{firstLoss, "first_400_log_loss", "first 400: log loss", "", 1, 4, "nats a message, cold start"},
+	{firstROCA, "first_400_roca", "first 400: 1-ROCA%", "", 1, 3, "the same messages"},
+	{cpuTime, "cpu_seconds", "CPU time", " ms", 1e3, 3, "a message, classified and learnt"},
 }
 
 // text writes an estimate with its interval.
-func (r *row) text(e estimate) string {
+func (r *row) text(e interval) string {
 	if math.IsNaN(e.value) {
 		return "–"
 	}
@@ -140,7 +154,7 @@ func (r *row) text(e estimate) string {
 }
 
 // ratioText writes a ratio; below 0.1 as 1/n.
-func ratioText(e estimate) string {
+func ratioText(e interval) string {
 	if math.IsNaN(e.value) {
 		return "–"
 	}
@@ -155,8 +169,8 @@ func (r *result) section() *experiment.Section {
 	var t experiment.Table
 	add := func(name string, text func(*measured) string, meaning string) {
 		cells := []string{name}
-		for i := range r.filters {
-			cells = append(cells, text(&r.filters[i]))
+		for i := range r.Filters {
+			cells = append(cells, text(&r.Filters[i]))
 		}
 		t.Add(append(cells, meaning)...)
 	}
@@ -173,8 +187,8 @@ func (r *result) section() *experiment.Section {
 		}
 		return fmt.Sprintf("%.0f MiB", float64(m.memory)/(1<<20))
 	}, "at the end, if it stays alive; hamlet's is the most of all of bench")
-	for _, p := range r.pairs {
-		t.Add(hamlet+" / "+p.other, "1-ROCA%  "+ratioText(p.roca), "CPU time  "+ratioText(p.cpu), "ratios, paired")
+	for _, p := range r.Ratios {
+		t.Add(hamlet+" / "+p.Other, "1-ROCA%  "+ratioText(p.ROCA), "CPU time  "+ratioText(p.CPU), "ratios, paired")
 	}
 	return &experiment.Section{Lead: experiment.Plain(r.summary()), Table: t, Notes: experiment.Plain(r.notes()...)}
 }
@@ -195,125 +209,40 @@ func percent(share eval.Measure) string {
 }
 
 func (r *result) summary() string {
-	s := fmt.Sprintf("%d messages, %d spam, %d ham; each classified before it was taught, %s: %d taught", r.events,
-		r.spam, r.events-r.spam, r.mode, r.taught)
+	s := fmt.Sprintf("%d messages, %d spam, %d ham; each classified before it was taught, %s: %d taught", r.Events,
+		r.Spam, r.Ham, r.Mode, r.Taught)
 	if r.from > 0 {
 		s += fmt.Sprintf("; the first %d are not in the figures", r.from)
 	}
-	if r.rejected > 0 {
-		s += fmt.Sprintf("; %d rejected", r.rejected)
+	if r.Rejected > 0 {
+		s += fmt.Sprintf("; %d rejected", r.Rejected)
 	}
 	return s
 }
 
 func (r *result) notes() []string {
 	lines := []string{
-		fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.", r.resamples,
-			r.seed),
+		fmt.Sprintf("In brackets 95 %% bootstrap intervals, %d resamples of the messages, seed %d.", r.Resamples,
+			r.Seed),
 		fmt.Sprintf("hamlet by the clock: %v to parse a message, %v to classify and learn it.",
 			r.parsing.Round(time.Microsecond/10), r.modelling.Round(time.Microsecond/10)),
 		fmt.Sprintf("hamlet's p is inside its own 90 %% interval in %s %% of all messages, in %s %% before intervals "+
 			"are widened to contain it.",
-			percent(r.inside), percent(r.central)),
+			percent(r.Inside), percent(r.Central)),
 	}
-	if r.idle > 0 {
+	if r.Idle > 0 {
 		lines = append(lines, fmt.Sprintf("An adapter that only starts its processes takes %.3f ms of CPU time per "+
 			"message here.",
-			1e3*r.idle.Seconds()))
-		for i, p := range r.pairs {
+			1e3*r.Idle))
+		for i, p := range r.Ratios {
 			if r.outcomes[i+1].serves {
 				continue // it starts no process for a message
 			}
-			if rest := r.filters[i+1].figures[cpuTime].value - r.idle.Seconds(); rest > 0 {
+			if rest := r.Filters[i+1].figures[cpuTime].value - r.Idle; rest > 0 {
 				lines = append(lines, fmt.Sprintf("Without that, CPU time of hamlet / %s is %.3f (1/%.1f).",
-					p.other, r.filters[0].figures[cpuTime].value/rest, rest/r.filters[0].figures[cpuTime].value))
+					p.Other, r.Filters[0].figures[cpuTime].value/rest, rest/r.Filters[0].figures[cpuTime].value))
 			}
 		}
 	}
-	return append(lines, "Made by: "+r.command)
-}
-
-// jsonResult is the output of --json. Fractions are in [0, 1]; figures with % in their
-// name are in [0, 100].
-type jsonResult struct {
-	Command   string       `json:"command"`
-	Mode      string       `json:"mode"`
-	Events    int          `json:"events"`
-	Spam      int          `json:"spam"`
-	Ham       int          `json:"ham"`
-	Taught    int          `json:"taught"`
-	Rejected  int          `json:"rejected"`
-	Resamples int          `json:"resamples"`
-	Seed      uint64       `json:"bootstrap_seed"`
-	Idle      float64      `json:"jig_cpu_seconds,omitempty"` // of an adapter that does nothing, a message
-	Inside    eval.Measure `json:"inside_interval"`           // hamlet's p, of all messages
-	Central   eval.Measure `json:"inside_central_interval"`   // before intervals are widened to contain p
-	Filters   []jsonFilter `json:"filters"`
-	Ratios    []jsonRatio  `json:"ratios"`
-}
-
-type jsonFilter struct {
-	Name        string       `json:"name"`
-	ROCA        jsonEstimate `json:"roca"`
-	LAM         jsonEstimate `json:"lam"`
-	SMAtHM      jsonEstimate `json:"sm_at_hm"`
-	Error       jsonEstimate `json:"error"`
-	ErrorAtHalf jsonEstimate `json:"error_at_half"`
-	LogLoss     jsonEstimate `json:"log_loss"`
-	ECE         jsonEstimate `json:"ece"`
-	Slope       jsonEstimate `json:"calibration_slope"`
-	SlopeBelow  jsonEstimate `json:"slope_below_05"`
-	SlopeAbove  jsonEstimate `json:"slope_above_95"`
-	FirstLoss   jsonEstimate `json:"first_400_log_loss"`
-	FirstROCA   jsonEstimate `json:"first_400_roca"`
-	CPUSeconds  jsonEstimate `json:"cpu_seconds"`
-	Speed       float64      `json:"messages_per_second"`
-	Memory      int64        `json:"memory_bytes,omitempty"`
-}
-
-type jsonRatio struct {
-	Filter string       `json:"filter"` // hamlet's figures over those of this filter
-	ROCA   jsonEstimate `json:"roca"`
-	CPU    jsonEstimate `json:"cpu_seconds"`
-}
-
-// A jsonEstimate has null for each undefined part.
-type jsonEstimate struct {
-	Value eval.Measure `json:"value"`
-	Lo    eval.Measure `json:"lo"`
-	Hi    eval.Measure `json:"hi"`
-}
-
-func toJSON(e estimate) jsonEstimate {
-	return jsonEstimate{finite(e.value), finite(e.lo), finite(e.hi)}
-}
-
-func finite(v float64) eval.Measure {
-	if math.IsInf(v, 0) {
-		v = math.NaN()
-	}
-	return eval.Measure(v)
-}
-
-// MarshalJSON writes a jsonResult.
-func (r *result) MarshalJSON() ([]byte, error) {
-	out := jsonResult{
-		Command: r.command, Mode: r.mode, Events: r.events, Spam: r.spam, Ham: r.events - r.spam,
-		Taught: r.taught, Rejected: r.rejected, Resamples: r.resamples, Seed: r.seed, Idle: r.idle.Seconds(),
-		Ratios: []jsonRatio{},
-		Inside: r.inside, Central: r.central,
-	}
-	for _, f := range r.filters {
-		v := &f.figures
-		out.Filters = append(out.Filters, jsonFilter{
-			f.name, toJSON(v[roca]), toJSON(v[lamPercent]), toJSON(v[missed]), toJSON(v[wrongClass]),
-			toJSON(v[wrongAtHalf]), toJSON(v[logLoss]), toJSON(v[calibration]), toJSON(v[slope]),
-			toJSON(v[slopeBelow]), toJSON(v[slopeAbove]), toJSON(v[firstLoss]), toJSON(v[firstROCA]),
-			toJSON(v[cpuTime]), f.speed, f.memory,
-		})
-	}
-	for _, p := range r.pairs {
-		out.Ratios = append(out.Ratios, jsonRatio{p.other, toJSON(p.roca), toJSON(p.cpu)})
-	}
-	return json.Marshal(out)
+	return append(lines, "Made by: "+r.Command)
 }

@@ -61,7 +61,7 @@ func TestVowpalWabbitAdapter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got jsonResult
+	var got shownMail
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func learnsTheBox(t *testing.T, flag string) {
 	t.Helper()
 	b := newBox(t)
 	out, err := b.bench(t.Context(), "--index", b.index, flag, "--json")
-	var got jsonResult
+	var got shownMail
 	if err != nil || json.Unmarshal([]byte(out), &got) != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
