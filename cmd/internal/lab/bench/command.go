@@ -28,6 +28,13 @@
 // [Coverage] asks how often the 90 % interval holds the true probability, on simulated
 // streams where it is known.
 //
+// [Day] runs a part of a provider's day on real servers, and says what the whole day needs. The
+// services are processes; the servers are the caller's. The processor time of each process is
+// divided by what it did. So figures say what a message costs, and hardly depend on what else
+// the machine does.
+//
+//	labels ─HTTP─> ingest ──> Kafka ──> learner ──> Redis ──> scorer <──NATS── gateway <─HTTP─ questions
+//
 // A measurement, in a few lines:
 //
 //	hamlet-lab bench mail --bogofilter --spam Junk/ --ham INBOX/ --report page/
@@ -53,7 +60,6 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/data/source"
-	"hamlet/cmd/internal/lab/sizing"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/show/progress"
@@ -72,13 +78,12 @@ type Command struct {
 	Coverage   Coverage   `cmd:"" help:"Ask how often the 90 % interval holds the true probability, on simulated streams."`
 	Latency    Latency    `cmd:"" help:"Ask about one message at a time by every way there is, and compare how long it waits."`
 	Words      Words      `cmd:"" help:"Take the words that explain an answer out of spam and ask whether the answer falls."`
-	Day        sizing.Day `cmd:"" help:"Run a part of a provider's day on real servers, and say what the whole day needs."`
+	Day        Day        `cmd:"" help:"Run a part of a provider's day on real servers, and say what the whole day needs."`
 }
 
 // Mail holds the flags of `hamlet-lab bench mail`.
 type Mail struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
-	source.Flags
+	Labelled
 	source.FlipFlags
 	settings.ResearchModel
 
@@ -151,9 +156,7 @@ func (c *Mail) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	cfg := c.Flags.Config(c.Sources, c.FlipFlags)
-	cfg.Stdin = stdio.In
-	src, err := source.Open(cfg)
+	src, err := source.Open(c.config(stdio, c.FlipFlags))
 	if err != nil {
 		return err
 	}

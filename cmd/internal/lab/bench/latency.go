@@ -30,8 +30,7 @@ import (
 
 // Latency holds the flags of `hamlet-lab bench latency`.
 type Latency struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
-	source.Flags
+	Labelled
 
 	Teach    int    `help:"Teach the first N messages." default:"1000" placeholder:"N"`
 	Ask      int    `help:"Then ask about N further ones, each by every way." default:"300" placeholder:"N"`
@@ -63,9 +62,7 @@ func (c *Latency) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if c.Teach < 1 || c.Ask < 1 {
 		return cli.Usagef("--teach and --ask must be at least 1")
 	}
-	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
-	cfg.Stdin = stdio.In
-	src, err := source.Open(cfg)
+	src, err := source.Open(c.config(stdio, source.FlipFlags{}))
 	if err != nil {
 		return err
 	}
@@ -291,20 +288,9 @@ func teachBogofilter(ctx context.Context, path, home string, taught []stream.Eve
 }
 
 func (r *runningUp) askHTTP(ctx context.Context, message []byte) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.http+"/v1/score",
-		bytes.NewReader(message))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", questions.Mail)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %s: %s", answer.Status, body)
+	status, said, err := product.Post(ctx, http.DefaultClient, "http://"+r.http+"/v1/score", questions.Mail, "", message)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d: %s", status, said)
 	}
 	return err
 }

@@ -57,10 +57,21 @@ func writeReport(dir, command string, s *experiment.Section) error {
 	return nil
 }
 
-// Stream holds the flags of a labelled stream and of the model that learns it.
-type Stream struct {
+// Labelled holds the flags of a labelled stream.
+type Labelled struct {
 	Sources []string `arg:"" optional:"" name:"source" help:"Files, directories, or - for standard input; .gz and .zst are unpacked."`
 	source.Flags
+}
+
+func (l *Labelled) config(stdio cli.IO, flip source.FlipFlags) source.Config {
+	cfg := l.Flags.Config(l.Sources, flip)
+	cfg.Stdin = stdio.In
+	return cfg
+}
+
+// Stream holds the flags of a labelled stream and of the model that learns it.
+type Stream struct {
+	Labelled
 	settings.ResearchModel
 }
 
@@ -70,9 +81,7 @@ func (s *Stream) run(ctx context.Context, stdio cli.IO, out Output,
 	measure func(context.Context, *population, *phases) (measurement, error)) error {
 	rejections := report.Rejections{W: stdio.Err}
 	defer rejections.Close()
-	cfg := s.Flags.Config(s.Sources, source.FlipFlags{})
-	cfg.Stdin = stdio.In
-	set, err := newSet("stream", cfg, s.ResearchModel.Config, rejections.Add)
+	set, err := newSet("stream", s.config(stdio, source.FlipFlags{}), s.ResearchModel.Config, rejections.Add)
 	if err != nil {
 		return err
 	}

@@ -295,9 +295,7 @@ func (c *Words) Run(ctx context.Context, stdio cli.IO) error {
 	if err := errors.Join(atLeast(limit{"--words", c.Words, 1}), cli.NotNegative("--from", c.From)); err != nil {
 		return err
 	}
-	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
-	cfg.Stdin = stdio.In
-	src, err := source.Open(cfg)
+	src, err := source.Open(c.config(stdio, source.FlipFlags{}))
 	if err != nil {
 		return err
 	}

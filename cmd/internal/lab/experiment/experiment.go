@@ -49,7 +49,7 @@
 //
 // # Tables and pages
 //
-// All that the laboratory measures is shown as a [Section], those of bench, sizing and faults too:
+// All that the laboratory measures is shown as a [Section], those of bench and faults too:
 // sentences, a table, notes and pictures. Print writes it for a terminal, and a [Page] shows
 // sections in a browser. A command has no layout and no template of its own.
 package experiment

@@ -1,11 +1,9 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/lab/product"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 	streamnats "hamlet/stream/nats"
@@ -177,19 +176,8 @@ func (s *sender) work(ctx context.Context, client *http.Client, stop <-chan stru
 
 // post sends a request and reports whether ingest has acknowledged it.
 func (s *sender) post(ctx context.Context, client *http.Client, body []byte) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
-	if err != nil {
-		return false
-	}
-	request.Header.Set("Authorization", "Bearer "+s.token)
-	request.Header.Set("Content-Type", "application/x-ndjson")
-	response, err := client.Do(request)
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body) // the status is the answer
-	return response.StatusCode == http.StatusAccepted
+	status, _, err := product.Post(ctx, client, s.url, product.Labels, s.token, body)
+	return err == nil && status == http.StatusAccepted
 }
 
 // A question is a message that scorers are asked about.

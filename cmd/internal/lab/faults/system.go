@@ -1,15 +1,12 @@
 package faults
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -17,6 +14,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/lab/product"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/cmd/internal/service/machine"
 	"hamlet/cmd/internal/service/settings"
@@ -142,30 +140,13 @@ func (s *system) writeFirst(path string, seed uint64) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-var nextOffset = regexp.MustCompile(`^hamlet_learner_next_offset\{.*\} (\S+)$`)
-
 // progressed reports whether the learners have come further than ever before.
 func (s *system) progressed(ctx context.Context, client *http.Client) (progressed bool) {
 	for _, addr := range s.learners {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
-		if err != nil {
-			continue
+		metrics, _ := product.Metrics(ctx, client, addr) // it may be away
+		if next := metrics["hamlet_learner_next_offset"]; next > s.next {
+			s.next, progressed = next, true
 		}
-		response, err := client.Do(request)
-		if err != nil {
-			continue
-		}
-		lines := bufio.NewScanner(io.LimitReader(response.Body, 1<<20))
-		for lines.Scan() {
-			m := nextOffset.FindStringSubmatch(lines.Text())
-			if m == nil {
-				continue
-			}
-			if next, err := strconv.ParseFloat(m[1], 64); err == nil && next > s.next {
-				s.next, progressed = next, true
-			}
-		}
-		response.Body.Close()
 	}
 	return progressed
 }

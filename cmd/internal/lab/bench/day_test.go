@@ -1,4 +1,4 @@
-package sizing
+package bench
 
 import (
 	"math"
@@ -7,12 +7,11 @@ import (
 
 // A day that can be computed by hand.
 func TestPlan(t *testing.T) {
-	c := Costs{Score: 1e-3, Load: .15, Gateway: 2e-3, NATS: 1e-4, Ingest: 1e-4, Learn: 2e-4, Save: .3, Rest: .02,
+	c := costs{Score: 1e-3, Load: .15, Gateway: 2e-3, NATS: 1e-4, Ingest: 1e-4, Learn: 2e-4, Save: .3, Rest: .02,
 		ModelBytes: 30e6, EventBytes: 4000, JournalBytes: 250, ScorerBytes: 100e6}
-	l := Load{Scores: 86400 * 1000, Labels: 86400 * 10, Peak: 2, Busy: .5, SaveEvery: 3,
-		KeepDays: 90, Replicas: 3, Versions: 33, JournalOf: 14}
-	got := Plan(c, l)
-	want := Demand{
+	r := dayResult{Scores: 86400, Labels: 864, Costs: c, scale: 1000, peak: 2, saveEvery: 3}
+	got := r.plan()
+	want := demand{
 		ScoresAtPeak: 2000, LabelsAtPeak: 20,
 		ScorerCores: 4 + .15/3/.5, GatewayCores: 8, IngestCores: .004, LearnerCores: (20*2e-4 + .12) / .5,
 		KafkaBytes: 864000 * 90 * 4000 * 3, RedisBytes: 33 * 30e6, RedisWrites: 10e6, RedisReads: 10e6, NATSCores: .4,
@@ -42,7 +41,7 @@ func TestPlan(t *testing.T) {
 // The third phase tells the cost of a save and of a load from those of a label and a question.
 func TestCosts(t *testing.T) {
 	const label, save, score, load, rest = 180e-6, .21, 250e-6, .1, .02
-	r := result{Seconds: 400}
+	r := dayResult{Seconds: 400}
 	r.costs(
 		phase{labels: 5000, saves: 2, learner: 5000 * label, ingest: .5},
 		phase{scores: 1e6, labels: 5000, saves: 160, learner: 5000*label + 160*save + 400*rest, scorer: 1e6*score +
@@ -63,7 +62,7 @@ func TestCosts(t *testing.T) {
 	if len(r.Warnings) > 0 {
 		t.Error(r.Warnings)
 	}
-	r = result{Seconds: 1} // a load costs 2 s by the third phase, which is more than the questions took
+	r = dayResult{Seconds: 1} // a load costs 2 s by the third phase, which is more than the questions took
 	r.costs(phase{labels: 10, saves: 1, learner: 1}, phase{scores: 100, labels: 10, saves: 30, scorer: 1},
 		phase{saves: 5, learner: 10, scorer: 10})
 	if len(r.Warnings) != 1 || r.Costs.Rest != 0 || r.Costs.Score != .01 {
