@@ -16,7 +16,9 @@ import (
 
 // A campaign injects faults and checks what they leave.
 type campaign struct {
-	cfg     config
+	Command
+	seed    uint64
+	hamlet  string // the program under test
 	dir     string
 	err     io.Writer // progress
 	ports   *ports
@@ -34,19 +36,6 @@ type campaign struct {
 	mu     sync.Mutex
 	round  *round
 	active []window // of the round
-	// expected: learners end by themselves, because their topic was created again.
-	expected bool
-}
-
-// A config says what a campaign does.
-type config struct {
-	For        time.Duration
-	Seed       uint64
-	Rate       float64 // events a second that are sent to ingest
-	Script     string  // deploy/servers
-	Executable string  // this program: the guard is one
-	Hamlet     string  // the program under test
-	Keep       string  // a directory to keep; "": a temporary one
 }
 
 const (
@@ -66,7 +55,7 @@ const after = 4 * time.Second
 
 // run runs the campaign and returns its table, also with an error.
 func (c *campaign) run(ctx context.Context) (*Table, error) {
-	c.begun, c.plan, c.table = time.Now(), newPlan(c.cfg.Seed), newTable(c.cfg.Seed)
+	c.begun, c.plan, c.table = time.Now(), newPlan(c.seed), newTable(c.seed)
 	err := c.prepare(ctx)
 	if err == nil {
 		err = c.eras(ctx)
@@ -76,11 +65,11 @@ func (c *campaign) run(ctx context.Context) (*Table, error) {
 
 // prepare starts guard, proxies and servers.
 func (c *campaign) prepare(ctx context.Context) (err error) {
-	if c.cfg.Keep != "" {
-		if err := os.MkdirAll(c.cfg.Keep, 0o700); err != nil {
+	if c.Keep != "" {
+		if err := os.MkdirAll(c.Keep, 0o700); err != nil {
 			return err
 		}
-		c.dir, err = filepath.Abs(c.cfg.Keep)
+		c.dir, err = filepath.Abs(c.Keep)
 	} else {
 		c.dir, err = os.MkdirTemp("", "hamlet-faults-")
 	}
@@ -99,22 +88,22 @@ func (c *campaign) prepare(ctx context.Context) (err error) {
 	}
 	serversDir := filepath.Join(c.dir, "servers")
 	kafkaProxy := c.ports.address()
-	if c.servers, err = newServers(c.cfg.Script, serversDir, kafkaProxy, c.ports); err != nil {
+	if c.servers, err = newServers(c.Servers, serversDir, kafkaProxy, c.ports); err != nil {
 		return err
 	}
-	if c.guard, err = startGuard(c.cfg.Executable, c.servers.script, serversDir, c.removed()); err != nil {
+	if c.guard, err = startGuard(c.servers.script, serversDir, c.removed()); err != nil {
 		return err
 	}
 	for _, x := range []struct {
 		target         target
 		addr, upstream string
-		protocol       protocol
+		flipper        func() flipper
 	}{
-		{kafka, kafkaProxy, c.servers.kafka, kafkaProtocol{}},
-		{nats, c.ports.address(), c.servers.nats, natsProtocol{}},
-		{redis, c.ports.address(), c.servers.redis, redisProtocol{}},
+		{kafka, kafkaProxy, c.servers.kafka, func() flipper { return new(kafkaFlipper) }},
+		{nats, c.ports.address(), c.servers.nats, nil},
+		{redis, c.ports.address(), c.servers.redis, func() flipper { return new(redisFlipper) }},
 	} {
-		if c.proxies[x.target], err = listenProxy(x.addr, x.upstream, x.protocol); err != nil {
+		if c.proxies[x.target], err = listenProxy(x.addr, x.upstream, x.flipper); err != nil {
 			return err
 		}
 	}
@@ -124,7 +113,7 @@ func (c *campaign) prepare(ctx context.Context) (err error) {
 
 // removed is the directory that goes at the end, "" if it is to be kept.
 func (c *campaign) removed() string {
-	if c.cfg.Keep != "" {
+	if c.Keep != "" {
 		return ""
 	}
 	return c.dir
@@ -170,7 +159,7 @@ func (c *campaign) process(s *system, name target, args []string) {
 	args = append(args, "--model", s.model, "--http", addr)
 	s.processes[name] = &process{
 		name: string(name), args: args, http: addr, log: filepath.Join(c.dir, s.model+"-"+string(name)+".log"),
-		launch: launcher{c.cfg.Hamlet, c.guard.group()}, died: c.died,
+		launch: launcher{c.hamlet, c.guard.group()}, died: c.died,
 	}
 }
 
@@ -201,21 +190,8 @@ func (c *campaign) eras(ctx context.Context) error {
 			c.mu.Lock()
 			c.table.add(c.round)
 			settled := c.round.Settled
-			over := time.Since(c.begun) >= c.cfg.For
-			c.round = &round{Injected: []fault{recreated}, Died: map[string]int{}, Same: true}
-			c.expected = settled && (over || number == roundsOfEra-1)
-			expected := c.expected
 			c.mu.Unlock()
-			if expected {
-				if err := c.recreateTopic(ctx, services); err != nil {
-					return err
-				}
-				c.mu.Lock()
-				c.table.add(c.round)
-				c.expected = false
-				c.mu.Unlock()
-			}
-			if over {
+			if time.Since(c.begun) >= c.For {
 				return nil
 			}
 			if !settled {
@@ -452,7 +428,7 @@ func (c *campaign) problem(format string, args ...any) {
 func (c *campaign) died(name, how string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.round == nil || c.expected {
+	if c.round == nil {
 		return
 	}
 	kinds := c.around(time.Now(), time.Now())
@@ -486,12 +462,9 @@ func (c *campaign) paused(scoring bool, from, to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.round != nil {
-		c.round.Pauses = append(c.round.Pauses, pauseOf(scoring, to.Sub(from), c.around(from, to)))
+		c.round.Pauses = append(c.round.Pauses,
+			pausedFor{Scoring: scoring, Took: to.Sub(from), Kinds: c.around(from, to)})
 	}
-}
-
-func pauseOf(scoring bool, took time.Duration, kinds []string) pausedFor {
-	return pausedFor{Scoring: scoring, Took: took, Kinds: kinds}
 }
 
 func (c *campaign) scored(from, to time.Time) { c.paused(true, from, to) }

@@ -178,7 +178,7 @@ func checkEvents(l *ledger, log *replayed) (lost, wrong int, problems []string) 
 }
 
 // checkAnswers compares answers with what the models at their positions say.
-func checkAnswers(answers []answer, questions []question, log *replayed) (wrong int, problems []string) {
+func checkAnswers(answers []answer, questions [][]byte, log *replayed) (wrong int, problems []string) {
 	slices.SortFunc(answers, func(a, b answer) int {
 		return cmp.Or(cmp.Compare(a.next, b.next), cmp.Compare(a.question, b.question))
 	})
@@ -193,7 +193,7 @@ func checkAnswers(answers []answer, questions []question, log *replayed) (wrong 
 	return wrong, problems
 }
 
-func checkAnswer(a *answer, questions []question, log *replayed) string {
+func checkAnswer(a *answer, questions [][]byte, log *replayed) string {
 	if !(0 <= a.lo && a.lo <= a.p && a.p <= a.hi && a.hi <= 1) {
 		return fmt.Sprintf("question %d: p %v is not within its interval [%v, %v]", a.question, a.p, a.lo, a.hi)
 	}
@@ -209,7 +209,7 @@ func checkAnswer(a *answer, questions []question, log *replayed) string {
 		}
 		s.predictor = m.NewPredictor()
 	}
-	message := stream.Body{Kind: stream.Mail, Mail: questions[a.question].mail}
+	message := stream.Body{Kind: stream.Mail, Mail: questions[a.question]}
 	body, _, err := example.Body(stream.DefaultName, &message)
 	if err != nil {
 		return err.Error()

@@ -21,9 +21,8 @@
 //     same SHA-256 and gives the same answer, to the bit. An event in the log says what
 //     was sent.
 //
-// A model serves for some rounds, an era. Then its topic is deleted and created again under
-// the running learners. They must refuse it and say so, and the model in Redis must stay
-// as it is. The next era has a model of another name, as their error advises.
+// A model serves for some rounds, an era. The next era has a model of another name: a replay of
+// its log takes a second.
 //
 // A fault is survived if no process ended by itself around it and its round settled. A
 // process that cannot reach a server at its start ends; the campaign starts it again, as
@@ -99,22 +98,16 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 			return cli.Usagef("--keep: %s is not empty", c.Keep)
 		}
 	}
-	executable, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	hamlet, err := product.Path()
 	if err != nil {
 		return err
 	}
-	cfg := config{For: c.For, Rate: c.Rate, Script: c.Servers, Executable: executable, Hamlet: hamlet, Keep: c.Keep,
-		Seed: rand.Uint64N(1 << 32)}
+	seed := rand.Uint64N(1 << 32)
 	if c.Seed != nil {
-		cfg.Seed = *c.Seed
+		seed = *c.Seed
 	}
-	fmt.Fprintf(stdio.Err, "seed %d: hamlet-lab faults --seed %d --for %v repeats the plan\n", cfg.Seed,
-		cfg.Seed, c.For)
-	table, err := (&campaign{cfg: cfg, err: stdio.Err}).run(ctx)
+	fmt.Fprintf(stdio.Err, "seed %d: hamlet-lab faults --seed %d --for %v repeats the plan\n", seed, seed, c.For)
+	table, err := (&campaign{Command: *c, seed: seed, hamlet: hamlet, err: stdio.Err}).run(ctx)
 	var printed error
 	if c.JSON {
 		printed = cli.PrintJSON(stdio.Out, table)

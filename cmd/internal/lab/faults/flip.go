@@ -8,25 +8,12 @@ import (
 	"strconv"
 )
 
-// kafkaProtocol flips within record batches. Their CRC-32C covers all that follows it
-// in a batch; nothing covers the rest of a request or a response.
-type kafkaProtocol struct{}
-
-// redisProtocol flips within bulk strings of at least minChunk bytes: a model's chunks,
-// named by their SHA-256. Nothing covers other requests and replies.
-type redisProtocol struct{}
-
-// natsProtocol flips nothing: no checksum covers a message.
-type natsProtocol struct{}
-
-func (kafkaProtocol) newFlipper() flipper { return &kafkaFlipper{} }
-func (redisProtocol) newFlipper() flipper { return &redisFlipper{} }
-func (natsProtocol) newFlipper() flipper  { return nil }
-
 // maxFrame bounds what is held back of a frame; larger ones pass as they come.
 const maxFrame = 16 << 20
 
-// A kafkaFlipper reads frames of a length in 4 bytes, big-endian, and a body.
+// A kafkaFlipper flips within record batches. Their CRC-32C covers all that follows it in a batch;
+// nothing covers the rest of a request or a response. It reads frames of a length in 4 bytes,
+// big-endian, and a body.
 type kafkaFlipper struct {
 	frame []byte // what has come of the present frame, its length included
 	pass  int    // bytes of a frame that is too large to be held back
@@ -102,7 +89,8 @@ func flipBatch(frame []byte) bool {
 // model.
 const minChunk = 32 << 10
 
-// A redisFlipper follows RESP. A line begins with its type; "$" and "=" are followed by
+// A redisFlipper flips within bulk strings of at least minChunk bytes: a model's chunks, named by
+// their SHA-256. Nothing covers other requests and replies. It follows RESP. A line begins with its type; "$" and "=" are followed by
 // as many bytes as the line says.
 type redisFlipper struct {
 	line []byte // what has come of the present line

@@ -67,10 +67,10 @@ func (l *ledger) count() int {
 // A sender sends synthetic mail to an ingest over HTTP, in requests of one to eight
 // events. It repeats a request until it is acknowledged.
 type sender struct {
-	url, token string
-	rate       float64 // events a second
-	ledger     *ledger
-	prefix     string // of the events' IDs
+	url    string
+	rate   float64 // events a second
+	ledger *ledger
+	prefix string // of the events' IDs
 
 	mu        sync.Mutex
 	generator *synthetic.Generator
@@ -90,7 +90,7 @@ func newSender(url, prefix string, seed uint64, rate float64) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sender{url: url, token: token, rate: rate, ledger: newLedger(), prefix: prefix,
+	return &sender{url: url, rate: rate, ledger: newLedger(), prefix: prefix,
 		generator: generator, random: rand.New(rand.NewPCG(seed, 1))}, nil
 }
 
@@ -176,15 +176,12 @@ func (s *sender) work(ctx context.Context, client *http.Client, stop <-chan stru
 
 // post sends a request and reports whether ingest has acknowledged it.
 func (s *sender) post(ctx context.Context, client *http.Client, body []byte) bool {
-	status, _, err := product.Post(ctx, client, s.url, product.Labels, s.token, body)
+	status, _, err := product.Post(ctx, client, s.url, product.Labels, token, body)
 	return err == nil && status == http.StatusAccepted
 }
 
-// A question is a message that scorers are asked about.
-type question struct{ mail []byte }
-
-// newQuestions makes n questions that are not among the events of seed.
-func newQuestions(n int, seed uint64) (questions []question, err error) {
+// newQuestions makes n mails to ask about that are not among the events of seed.
+func newQuestions(n int, seed uint64) (mails [][]byte, err error) {
 	generator, err := synthetic.New(synthetic.Config{Seed: seed ^ 0x5155})
 	if err != nil {
 		return nil, err
@@ -194,9 +191,9 @@ func newQuestions(n int, seed uint64) (questions []question, err error) {
 		if err != nil {
 			return nil, err
 		}
-		questions = append(questions, question{item.Event.Body.Mail})
+		mails = append(mails, item.Event.Body.Mail)
 	}
-	return questions, nil
+	return mails, nil
 }
 
 // An answer is what a scorer said of a question.
@@ -211,8 +208,8 @@ type answer struct {
 // An asker asks scorers and keeps their distinct answers. It may be used concurrently.
 type asker struct {
 	url, model string
-	questions  []question
-	rate       float64 // questions a second
+	questions  [][]byte // mails
+	rate       float64  // questions a second
 
 	mu      sync.Mutex
 	answers map[string]answer // by question, model and position
@@ -244,7 +241,7 @@ func (a *asker) run(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		i := n % len(a.questions)
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		verdicts, err := client.Ask(attempt, questions.Question{Body: a.questions[i].mail, ContentType: questions.Mail})
+		verdicts, err := client.Ask(attempt, questions.Question{Body: a.questions[i], ContentType: questions.Mail})
 		cancel()
 		if err == nil && len(verdicts) == 1 {
 			a.note(i, &verdicts[0])

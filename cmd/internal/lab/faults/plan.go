@@ -32,8 +32,6 @@ const (
 	flipByte action = "flip"     // a bit of a byte that a checksum covers
 	setBack  action = "set back" // Redis starts from a copy of its data
 	empty    action = "empty"    // Redis loses everything
-	// the topic is deleted and created again: at the end of an era, not in the plan
-	recreate action = "re-create topic on"
 )
 
 // A fault is one step of a plan.

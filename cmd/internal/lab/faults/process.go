@@ -237,7 +237,11 @@ type guard struct {
 
 // startGuard starts the guard of the servers in dir. It removes the directory removed,
 // if that is not empty.
-func startGuard(executable, script, dir, removed string) (*guard, error) {
+func startGuard(script, dir, removed string) (*guard, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	args := []string{GuardName, script, dir}
 	if removed != "" {
 		args = append(args, removed)

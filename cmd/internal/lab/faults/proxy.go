@@ -14,7 +14,7 @@ import (
 type proxy struct {
 	listener net.Listener
 	upstream string
-	protocol protocol
+	flipper  func() flipper // of a direction of a connection; nil: no checksum covers a byte
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex
@@ -23,12 +23,6 @@ type proxy struct {
 	rate    int                   // bytes a second in each direction of a connection; 0: no bound
 	flip    *flip                 // the next flip, nil if none waits
 	closing bool
-}
-
-// A protocol knows which bytes of a stream are covered by a checksum. newFlipper
-// returns nil if no byte is.
-type protocol interface {
-	newFlipper() flipper
 }
 
 // A flipper follows one direction of one connection. Feed is given the bytes in the
@@ -43,12 +37,12 @@ type flipper interface {
 type flip struct{ done chan struct{} }
 
 // listenProxy returns a proxy that listens at addr and forwards to upstream.
-func listenProxy(addr, upstream string, p protocol) (*proxy, error) {
+func listenProxy(addr, upstream string, newFlipper func() flipper) (*proxy, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("proxy of %s: %w", upstream, err)
 	}
-	x := &proxy{listener: listener, upstream: upstream, protocol: p, conns: map[net.Conn]struct{}{}}
+	x := &proxy{listener: listener, upstream: upstream, flipper: newFlipper, conns: map[net.Conn]struct{}{}}
 	x.wg.Go(x.accept)
 	return x, nil
 }
@@ -180,7 +174,10 @@ func (x *proxy) copy(to, from net.Conn) {
 			_ = tcp.CloseWrite()
 		}
 	}()
-	flipper := x.protocol.newFlipper()
+	var flipper flipper
+	if x.flipper != nil {
+		flipper = x.flipper()
+	}
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)

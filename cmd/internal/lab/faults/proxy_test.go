@@ -62,9 +62,9 @@ func exchange(c net.Conn, b []byte) ([]byte, error) {
 	return back, errors.Join(err, <-sent)
 }
 
-func newProxy(t *testing.T, p protocol) *proxy {
+func newProxy(t *testing.T, newFlipper func() flipper) *proxy {
 	t.Helper()
-	x, err := listenProxy("127.0.0.1:0", echo(t), p)
+	x, err := listenProxy("127.0.0.1:0", echo(t), newFlipper)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func newProxy(t *testing.T, p protocol) *proxy {
 // works again.
 func TestProxyCuts(t *testing.T) {
 	t.Parallel()
-	x := newProxy(t, natsProtocol{})
+	x := newProxy(t, nil)
 	message := bytes.Repeat([]byte("hello "), 50_000)
 	one, two := dial(t, x.Addr()), dial(t, x.Addr())
 	for _, c := range []net.Conn{one, two} {
@@ -106,7 +106,7 @@ func TestProxyCuts(t *testing.T) {
 // A slow proxy takes at least as long as its rate says, also on an open connection.
 func TestProxySlows(t *testing.T) {
 	t.Parallel()
-	x := newProxy(t, natsProtocol{})
+	x := newProxy(t, nil)
 	c := dial(t, x.Addr())
 	message := make([]byte, 40_000)
 	x.Slow(100_000)
@@ -126,7 +126,7 @@ func TestProxySlows(t *testing.T) {
 // A flip changes one bit that a checksum covers, and reports when none comes.
 func TestProxyFlips(t *testing.T) {
 	t.Parallel()
-	x := newProxy(t, kafkaProtocol{})
+	x := newProxy(t, func() flipper { return new(kafkaFlipper) })
 	if x.Flip(10 * time.Millisecond) {
 		t.Error("a flip without traffic")
 	}

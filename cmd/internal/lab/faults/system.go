@@ -81,7 +81,7 @@ func newServices(c *campaign, era int) (*system, error) {
 	c.process(s, learnerB, learner)
 	c.process(s, scorer, slices.Concat([]string{"scorer", "--poll-interval", "100ms"}, n, r))
 	s.learners = []string{s.processes[learnerA].http, s.processes[learnerB].http}
-	return s, s.load(c, s.processes[ingest].http, "nats://"+c.proxies[nats].Addr(), c.cfg.Rate, era)
+	return s, s.load(c, s.processes[ingest].http, "nats://"+c.proxies[nats].Addr(), c.Rate, era)
 }
 
 // newUp returns a hamlet up with a directory and a NATS of its own.
@@ -100,15 +100,15 @@ func newUp(c *campaign, era int) (*system, error) {
 		saveEvery,
 		"--listen-nats", s.nats}, modelFlags()))
 	s.learners = []string{s.processes[upAll].http}
-	if err := s.load(c, s.processes[upAll].http, "nats://"+s.nats, c.cfg.Rate/6, era); err != nil {
+	if err := s.load(c, s.processes[upAll].http, "nats://"+s.nats, c.Rate/6, era); err != nil {
 		return nil, err
 	}
-	return s, s.writeFirst(file, c.cfg.Seed)
+	return s, s.writeFirst(file, c.seed)
 }
 
 // load makes what sends to the system and asks it.
 func (s *system) load(c *campaign, ingest, nats string, rate float64, era int) (err error) {
-	seed := c.cfg.Seed<<16 + uint64(era)
+	seed := c.seed<<16 + uint64(era)
 	if s.sender, err = newSender("http://"+ingest+"/v1/events", s.model, seed, rate); err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (a *asker) once(ctx context.Context) error {
 	}
 	for i, q := range a.questions {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
-		verdicts, err := client.Ask(attempt, questions.Question{Body: q.mail, ContentType: questions.Mail})
+		verdicts, err := client.Ask(attempt, questions.Question{Body: q, ContentType: questions.Mail})
 		cancel()
 		if err != nil {
 			return fmt.Errorf("a question after the round: %w", err)
