@@ -4,21 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/example"
-	"hamlet/cmd/internal/show/progress"
-	"hamlet/cmd/internal/show/report"
-	"hamlet/stream"
 )
 
 // Words holds the flags of `hamlet-lab bench words`.
@@ -48,27 +43,19 @@ many of the words share a slot of a table with another, and how long an answer t
 
 // A wordsReplay is the replay of one stream.
 type wordsReplay struct {
-	model     *model.Model
+	*wordsResult
 	predictor *model.Predictor
-	words     int
-	from      int
 	random    *rand.Rand
-	rejected  func(error)
-	progress  func(scored int)
-
-	result wordsResult
-	scored int
 }
 
 // A wordsResult is its measurement.
 type wordsResult struct {
-	Command  string  `json:"command"`
-	Events   int     `json:"events"` // explained
-	Spam     int     `json:"spam"`
-	NoWord   int     `json:"spam_without_word"` // in which no word speaks for spam
-	Rejected int     `json:"rejected"`
-	Error    float64 `json:"largest_error"` // of the sum of words and rest, nats
-	Shared   float64 `json:"shared"`        // share of the words taken out
+	Command string  `json:"command"`
+	Events  int     `json:"events"` // explained
+	Spam    int     `json:"spam"`
+	NoWord  int     `json:"spam_without_word"` // in which no word speaks for spam
+	Error   float64 `json:"largest_error"`     // of the sum of words and rest, nats
+	Shared  float64 `json:"shared"`            // share of the words taken out
 
 	Top   removal `json:"top"`
 	Drawn removal `json:"drawn"`
@@ -119,52 +106,8 @@ func midpoint(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// run replays items.
-func (w *wordsReplay) run(ctx context.Context, items iter.Seq2[source.Item, error]) error {
-	for item, err := range items {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		var rejection *source.Rejection
-		if err != nil && !errors.As(err, &rejection) {
-			return err
-		}
-		if err == nil {
-			err = w.step(&item)
-		}
-		if err != nil {
-			w.result.Rejected++
-			w.rejected(err)
-		}
-		w.progress(w.scored)
-	}
-	w.result.close()
-	return nil
-}
-
-// step explains an item, takes words out of it, and then teaches it.
-func (w *wordsReplay) step(item *source.Item) error {
-	if item.Event.Action != stream.Learn {
-		return fmt.Errorf("event %d: only labelled events can be replayed, and this one withdraws another: remove it",
-			item.Ordinal+1)
-	}
-	ex, _, err := example.Of(&item.Event)
-	if err != nil {
-		return err
-	}
-	if w.scored++; w.scored > w.from && ex.Body.Message != nil {
-		if err := w.measure(&ex.Body, item.Truth == stream.Spam); err != nil {
-			return fmt.Errorf("event %s: %w", ex.ID, err)
-		}
-	}
-	if _, err := w.model.Apply(&ex); err != nil {
-		return fmt.Errorf("event %s: %w", ex.ID, err)
-	}
-	return nil
-}
-
-// measure explains a body, and takes words out of it if it is spam.
-func (w *wordsReplay) measure(body *model.Body, spam bool) error {
+// explainOne explains a body, and takes words out of it if it is spam.
+func (w *wordsReplay) explainOne(body *model.Body, spam bool) error {
 	start := time.Now()
 	if _, err := w.predictor.Predict(body); err != nil {
 		return err
@@ -178,7 +121,7 @@ func (w *wordsReplay) measure(body *model.Body, spam bool) error {
 	if err != nil {
 		return err
 	}
-	r := &w.result
+	r := w.wordsResult
 	r.predict = append(r.predict, milliseconds(predicted.Sub(start)))
 	r.explain = append(r.explain, milliseconds(explained.Sub(predicted)))
 	r.attribute = append(r.attribute, milliseconds(time.Since(explained)))
@@ -292,39 +235,43 @@ func (r *wordsResult) close() {
 
 // Run replays the source and prints the figures.
 func (c *Words) Run(ctx context.Context, stdio cli.IO) error {
-	if err := errors.Join(atLeast(limit{"--words", c.Words, 1}), cli.NotNegative("--from", c.From)); err != nil {
+	if err := atLeast(limit{"--words", c.Words, 1}, limit{"--from", c.From, 0}); err != nil {
 		return err
 	}
-	src, err := source.Open(c.config(stdio, source.FlipFlags{}))
+	return c.run(ctx, stdio, c.Output, c.measure)
+}
+
+// measure explains each message, takes words out of it, and then teaches it.
+func (c *Words) measure(ctx context.Context, set *population, show *phases) (measurement, error) {
+	m, err := model.New(set.model)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer src.Close()
-	modelConfig, err := c.ResearchModel.Config(src.Dense())
-	if err != nil {
-		return err
+	w := &wordsReplay{wordsResult: &wordsResult{Command: commandLine(), words: c.Words}, predictor: m.NewPredictor(),
+		random: rand.New(rand.NewPCG(c.Seed, 0))}
+	var done atomic.Int64
+	stop := show.begin("messages", len(set.set), &done)
+	defer stop()
+	for i := range set.set {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		done.Add(1)
+		ex := &set.set[i]
+		if i >= c.From && ex.Body.Message != nil {
+			if err := w.explainOne(&ex.Body, ex.Spam); err != nil {
+				return nil, fmt.Errorf("event %s: %w", ex.ID, err)
+			}
+		}
+		if _, err := m.Apply(ex); err != nil {
+			return nil, fmt.Errorf("event %s: %w", ex.ID, err)
+		}
 	}
-	m, err := model.New(modelConfig)
-	if err != nil {
-		return fmt.Errorf("configuration of the model: %w", err)
+	if w.Events == 0 {
+		return nil, errors.New("the source holds no message that can be explained")
 	}
-	rejections := report.Rejections{W: stdio.Err}
-	progress := progress.NewCounter(stdio.Err)
-	w := &wordsReplay{
-		model: m, predictor: m.NewPredictor(), words: c.Words, from: c.From, random: rand.New(rand.NewPCG(c.Seed, 0)),
-		rejected: rejections.Add, progress: func(n int) { total, _ := src.Total(); progress.Set(n, total) },
-		result: wordsResult{Command: commandLine(), words: c.Words},
-	}
-	err = w.run(ctx, src.Events())
-	progress.Close()
-	rejections.Close()
-	if err != nil {
-		return err
-	}
-	if w.result.Events == 0 {
-		return errors.New("the source holds no message that can be explained")
-	}
-	return c.show(stdio.Out, &w.result)
+	w.close()
+	return w.wordsResult, nil
 }
 
 // section has a line for each choice of words.

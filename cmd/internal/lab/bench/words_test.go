@@ -38,9 +38,9 @@ func TestWordsOfSpamAssassinDecide(t *testing.T) {
 	r := benchWords(t, "--index", filepath.Join(dir, "index.csv"), "--limit", "1000", "--from", "500",
 		filepath.Join(dir, "spamassassin.tar.gz"))
 	t.Logf("%+v", r)
-	if r.Events != 500 || r.Rejected != 0 || r.Spam < 200 || r.Top.Messages < 9*r.Spam/10 {
-		t.Errorf("%d explained, %d rejected, %d spam, %d with words; want 500 and 0, and most of them spam with words",
-			r.Events, r.Rejected, r.Spam, r.Top.Messages)
+	if r.Events != 500 || r.Spam < 200 || r.Top.Messages < 9*r.Spam/10 {
+		t.Errorf("%d explained, %d spam, %d with words; want 500, and most spam with words", r.Events, r.Spam,
+			r.Top.Messages)
 	}
 	if !(r.Error <= 1e-9) {
 		t.Errorf("words and rest miss the mean by %v", r.Error)
