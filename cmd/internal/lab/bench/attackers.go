@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"hamlet/algos/drift"
@@ -119,15 +118,13 @@ func (c *Attackers) measure(ctx context.Context, set *population, show *phases) 
 	if len(chosen) == 0 {
 		return nil, errors.New("--only: no attack has such a name")
 	}
-	var done atomic.Int64
-	stop := show.begin(fmt.Sprintf("%d attacks, three times each", len(chosen)), expected, &done)
-	err := eachOf(ctx, len(chosen)*treatments, func(ctx context.Context, i int) error {
+	name = fmt.Sprintf("%d attacks, three times each", len(chosen))
+	err := show.each(ctx, name, expected, len(chosen)*treatments, func(i int, turn func() error) error {
 		a := newAssault(&chosen[i/treatments], set.set, words, campaign, c.Seed)
-		run, err := c.attacked(ctx, set, a, i%treatments, &done)
+		run, err := c.attacked(set, a, i%treatments, turn)
 		r.Attacks[i/treatments].runs[i%treatments] = run
 		return err
 	})
-	stop()
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +138,7 @@ func (c *Attackers) measure(ctx context.Context, set *population, show *phases) 
 }
 
 // attacked runs a model over the stream under an attack.
-func (c *Attackers) attacked(ctx context.Context, set *population, a *assault, treatment int,
-	done *atomic.Int64) (*attackRun, error) {
+func (c *Attackers) attacked(set *population, a *assault, treatment int, turn func() error) (*attackRun, error) {
 	cfg := set.model
 	if treatment == equally {
 		cfg.Standing = model.StandingNone
@@ -159,8 +155,10 @@ func (c *Attackers) attacked(ctx context.Context, set *population, a *assault, t
 	run, metrics := new(attackRun), eval.New()
 	since := 0 // events since the first lie, with it
 	apply := func(ex *model.Example) (model.Effect, error) {
+		if err := turn(); err != nil {
+			return model.Effect{}, err
+		}
 		effect, err := m.Apply(ex)
-		done.Add(1)
 		if err != nil {
 			return effect, err
 		}
@@ -180,9 +178,6 @@ func (c *Attackers) attacked(ctx context.Context, set *population, a *assault, t
 		return effect, nil
 	}
 	for i, ex := range set.set {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 		ex.ID, ex.Source = strconv.Itoa(i), honest
 		if a.honestly != nil {
 			ex.Source = a.honestly(i)

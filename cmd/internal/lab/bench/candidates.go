@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync/atomic"
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/lab/experiment"
@@ -77,17 +76,15 @@ func (c *Candidates) measure(ctx context.Context, set *population, show *phases)
 		return nil, fmt.Errorf("--burn-in %d leaves nothing to compare: there are %d events", c.BurnIn, len(set.set))
 	}
 	runs := make([]candidateRun, c.Orders*len(candidateNames))
-	var done atomic.Int64
-	stop := show.begin(fmt.Sprintf("%d orders, three models each", c.Orders), 3*c.Orders*len(set.set), &done)
-	defer stop()
-	err := eachOf(ctx, c.Orders, func(ctx context.Context, order int) error {
+	name := fmt.Sprintf("%d orders, three models each", c.Orders)
+	err := show.each(ctx, name, 3*c.Orders*len(set.set), c.Orders, func(order int, turn func() error) error {
 		at := rand.New(rand.NewPCG(uint64(order+1), 0x63616e64)).Perm(len(set.set))
 		var made [3][]predictions.Prediction // of the champion, the better and the worse model
 		for i, bits := range []int{c.Champion, c.Better, c.Worse} {
 			cfg := set.model
 			cfg.TableBits = bits
 			var err error
-			if made[i], err = predictAll(ctx, set, cfg, at, &done); err != nil {
+			if made[i], err = predictAll(set, cfg, at, turn); err != nil {
 				return err
 			}
 		}
@@ -112,20 +109,17 @@ func (c *Candidates) measure(ctx context.Context, set *population, show *phases)
 }
 
 // predictAll returns what a model predicts of each event before it learns it.
-func predictAll(ctx context.Context, set *population, cfg model.Config, at []int,
-	done *atomic.Int64) ([]predictions.Prediction, error) {
+func predictAll(set *population, cfg model.Config, at []int, turn func() error) ([]predictions.Prediction, error) {
 	m, err := model.New(cfg)
 	if err != nil {
 		return nil, err
 	}
 	made := make([]predictions.Prediction, len(at))
 	for i, n := range at {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		if err := turn(); err != nil {
+			return nil, err
 		}
-		done.Add(1)
-		ex := set.set[n]
-		ex.ID, ex.Source, ex.Identity = strconv.Itoa(n), honest, strconv.Itoa(n)
+		ex := set.event(n)
 		effect, err := m.Apply(&ex)
 		if err != nil {
 			return nil, err

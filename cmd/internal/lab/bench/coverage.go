@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync/atomic"
 
 	"hamlet/algos/blr"
 	"hamlet/algos/eval"
@@ -73,10 +72,7 @@ func (c *Coverage) Run(ctx context.Context, stdio cli.IO) error {
 	result := &coverageResult{Command: commandLine(), Repetitions: c.Repetitions, Questions: c.Questions, Seed: c.Seed}
 	phases := newPhases(stdio.Err)
 	for _, d := range c.Dim {
-		var done atomic.Int64
-		end := phases.begin(fmt.Sprintf("%d inputs: repetitions", d), c.Repetitions, &done)
-		all, err := c.measure(ctx, d, &done)
-		end()
+		all, err := c.measure(ctx, d, phases)
 		if err != nil {
 			return err
 		}
@@ -120,12 +116,13 @@ type tallies [groupings][regions]tally
 
 // measure returns the tallies after each number of events, by repetition. Repetition r
 // draws from PCG(seed, D·2³²+r), so concurrency does not affect the result.
-func (c *Coverage) measure(ctx context.Context, dim int, done *atomic.Int64) ([][]tallies, error) {
+func (c *Coverage) measure(ctx context.Context, dim int, show *phases) ([][]tallies, error) {
 	all := make([][]tallies, len(c.Events))
 	for k := range all {
 		all[k] = make([]tallies, c.Repetitions)
 	}
-	return all, eachOf(ctx, c.Repetitions, func(_ context.Context, r int) error {
+	name := fmt.Sprintf("%d inputs: repetitions", dim)
+	return all, show.each(ctx, name, c.Repetitions, c.Repetitions, func(r int, turn func() error) error {
 		s, err := newKnown(dim, c.Seed, uint64(dim)<<32+uint64(r))
 		if err != nil {
 			return err
@@ -139,8 +136,7 @@ func (c *Coverage) measure(ctx context.Context, dim int, done *atomic.Int64) ([]
 				s.ask(&all[k][r])
 			}
 		}
-		done.Add(1)
-		return nil
+		return turn()
 	})
 }
 

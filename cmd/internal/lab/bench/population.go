@@ -83,6 +83,13 @@ func newSet(name string, cfg source.Config, modelConfig func(dense []string) (mo
 	return w, nil
 }
 
+// event returns event i of the set as a label of the honest source.
+func (w *population) event(i int) model.Example {
+	ex := w.set[i]
+	ex.ID, ex.Source, ex.Identity = strconv.Itoa(i), honest, strconv.Itoa(i)
+	return ex
+}
+
 // setName is a data set's name: its file's name without the usual extensions.
 func setName(path string) string {
 	name := filepath.Base(path)

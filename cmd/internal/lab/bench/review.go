@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"hamlet/algos/eval"
@@ -116,14 +114,11 @@ func (c *Review) measure(ctx context.Context, set *population, show *phases) (me
 		Seeds: c.Seeds}
 	last := len(choosings) - 1
 	runs := make([]reviewRun, last+c.Seeds)
-	var done atomic.Int64
-	stop := show.begin(fmt.Sprintf("%d ways of choosing, the random one %d times", len(choosings), c.Seeds),
-		len(runs)*len(set.set), &done)
-	err := eachOf(ctx, len(runs), func(ctx context.Context, i int) (err error) {
-		runs[i], err = c.choose(ctx, set, &choosings[min(i, last)], c.Seed+uint64(max(0, i-last)), &done)
+	name := fmt.Sprintf("%d ways of choosing, the random one %d times", len(choosings), c.Seeds)
+	err := show.each(ctx, name, len(runs)*len(set.set), len(runs), func(i int, turn func() error) (err error) {
+		runs[i], err = c.choose(set, &choosings[min(i, last)], c.Seed+uint64(max(0, i-last)), turn)
 		return err
 	})
-	stop()
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +146,8 @@ func meanRun(runs []reviewRun) reviewRun {
 
 // choose runs a model over the stream with one way of choosing. A row's label is learnt
 // once all of the row are scored.
-func (c *Review) choose(ctx context.Context, set *population, way *choosing, seed uint64,
-	done *atomic.Int64) (run reviewRun, err error) {
+func (c *Review) choose(set *population, way *choosing, seed uint64,
+	turn func() error) (run reviewRun, err error) {
 	m, err := model.New(set.model)
 	if err != nil {
 		return run, err
@@ -161,10 +156,9 @@ func (c *Review) choose(ctx context.Context, set *population, way *choosing, see
 	reviewer, all, later := m.NewReviewer(), eval.New(), eval.New()
 	best, highest, spam := -1, 0.0, 0
 	for i := range set.set {
-		if ctx.Err() != nil {
-			return run, context.Cause(ctx)
+		if err := turn(); err != nil {
+			return run, err
 		}
-		done.Add(1)
 		prediction, worth, err := reviewer.Review(&set.set[i].Body)
 		if err != nil {
 			return run, err
@@ -179,8 +173,7 @@ func (c *Review) choose(ctx context.Context, set *population, way *choosing, see
 		if i >= c.TeachFirst && (i-c.TeachFirst+1)%c.Every != 0 {
 			continue
 		}
-		ex := set.set[best]
-		ex.ID, ex.Source, ex.Identity = strconv.Itoa(best), honest, strconv.Itoa(best)
+		ex := set.event(best)
 		if _, err := m.Apply(&ex); err != nil {
 			return run, err
 		}

@@ -139,6 +139,23 @@ func eachOf(ctx context.Context, n int, f func(ctx context.Context, i int) error
 	return g.Wait()
 }
 
+// each calls f for 0 to n−1, on all cores, and shows how many of total events they have done. f calls
+// turn before each event.
+func (s *phases) each(ctx context.Context, name string, total, n int, f func(i int, turn func() error) error) error {
+	var done atomic.Int64
+	stop := s.begin(name, total, &done)
+	defer stop()
+	return eachOf(ctx, n, func(ctx context.Context, i int) error {
+		return f(i, func() error {
+			done.Add(1)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return nil
+		})
+	})
+}
+
 // phases shows the progress of a long measurement: on a terminal by a counter, elsewhere
 // by a line every ten seconds.
 type phases struct {

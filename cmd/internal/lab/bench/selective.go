@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"hamlet/algos/eval"
@@ -103,10 +101,8 @@ func (c *Selective) measure(ctx context.Context, set *population, show *phases) 
 	start := time.Now()
 	r := &selectiveResult{Command: commandLine(), Events: len(set.set), From: c.TeachFirst,
 		Lines: make([]selectiveLine, len(labellings))}
-	var done atomic.Int64
-	stop := show.begin(fmt.Sprintf("%d ways of labelling, twice each", len(labellings)),
-		2*len(labellings)*len(set.set), &done)
-	err := eachOf(ctx, 2*len(labellings), func(ctx context.Context, i int) (err error) {
+	name, n := fmt.Sprintf("%d ways of labelling, twice each", len(labellings)), 2*len(labellings)
+	err := show.each(ctx, name, n*len(set.set), n, func(i int, turn func() error) (err error) {
 		line := &r.Lines[i/2]
 		run := &line.Without
 		if i%2 == 1 {
@@ -114,17 +110,16 @@ func (c *Selective) measure(ctx context.Context, set *population, show *phases) 
 		} else {
 			line.Labels = labellings[i/2].name
 		}
-		*run, err = c.label(ctx, set, &labellings[i/2], i%2 == 1, &done)
+		*run, err = c.label(set, &labellings[i/2], i%2 == 1, turn)
 		return err
 	})
-	stop()
 	r.took = time.Since(start)
 	return r, err
 }
 
 // label runs a model over the stream with one way of labelling.
-func (c *Selective) label(ctx context.Context, set *population, way *labelling, assume bool,
-	done *atomic.Int64) (run selectiveRun, err error) {
+func (c *Selective) label(set *population, way *labelling, assume bool,
+	turn func() error) (run selectiveRun, err error) {
 	m, err := model.New(set.model)
 	if err != nil {
 		return run, err
@@ -132,12 +127,11 @@ func (c *Selective) label(ctx context.Context, set *population, way *labelling, 
 	random := rand.New(rand.NewPCG(c.Seed, 1))
 	predictor, metrics := m.NewPredictor(), eval.New()
 	answered := map[int]bool{} // by message: the verdicts that wait
-	for i, ex := range set.set {
-		if ctx.Err() != nil {
-			return run, context.Cause(ctx)
+	for i := range set.set {
+		if err := turn(); err != nil {
+			return run, err
 		}
-		done.Add(1)
-		ex.ID, ex.Source, ex.Identity = strconv.Itoa(i), honest, strconv.Itoa(i)
+		ex := set.event(i)
 		prediction, err := predictor.Predict(&ex.Body)
 		if err != nil {
 			return run, err
@@ -167,10 +161,10 @@ func (c *Selective) label(ctx context.Context, set *population, way *labelling, 
 			continue
 		}
 		delete(answered, due)
-		old := set.set[due]
+		old := set.event(due)
 		truth := old.Spam
-		old.ID, old.Source, old.Identity = strconv.Itoa(due)+"/assume", honest, ""
-		old.Action, old.Of, old.Spam = model.Assume, strconv.Itoa(due), spam
+		old.ID, old.Of, old.Identity = old.ID+"/assume", old.ID, ""
+		old.Action, old.Spam = model.Assume, spam
 		effect, err := m.Apply(&old)
 		if err != nil {
 			return run, err
