@@ -97,9 +97,7 @@ func (m *Manifest) UnmarshalBinary(b []byte) error {
 	}
 	version := binary.BigEndian.Uint32(b[8:])
 	if version == orderedVersion {
-		return fmt.Errorf("%w: hamlet 0.1.0 learnt it from several partitions in the order of another log. With 0.1.0, "+
-			"stop ingest, let the learner save, and write this model's hamlet order export FILE; then hamlet log import FILE "+
-			"for a model of another name, and have that learnt", ErrPartitions)
+		return ErrOrdered
 	}
 	if version != manifestVersion {
 		return fmt.Errorf("manifest has version %d, this program reads %d: use the hamlet that wrote it or a newer one",

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 )
@@ -103,7 +104,7 @@ var (
 	ErrCorrupt = errors.New("corrupt checkpoint")
 
 	// ErrPartitions says that hamlet 0.1.0 saved this from a log of several partitions. Nothing
-	// of it can be used here; the error says how to make a log of one partition from it.
+	// of it can be used here: make a log of one partition from it.
 	ErrPartitions = errors.New("it is from a log of several partitions, and this program learns a log of one")
 
 	// ErrTransient says that trying again may help: the store could not be reached or
@@ -111,6 +112,25 @@ var (
 	// caller that retries checks its own context too.
 	ErrTransient = errors.New("the store cannot be reached")
 )
+
+// A PartitionsError says which model of hamlet 0.1.0 is one for each partition. It wraps [ErrPartitions].
+type PartitionsError struct {
+	Model      string
+	Partitions []int
+}
+
+func (e *PartitionsError) Error() string {
+	return fmt.Sprintf("model %s of hamlet 0.1.0 is a model for each of the partitions %d: %v",
+		e.Model, e.Partitions, ErrPartitions)
+}
+
+// Unwrap returns ErrPartitions.
+func (e *PartitionsError) Unwrap() error { return ErrPartitions }
+
+// ErrOrdered says that hamlet 0.1.0 learnt a model from several partitions, in an order that another
+// log held. It wraps [ErrPartitions].
+var ErrOrdered = fmt.Errorf("%w: hamlet 0.1.0 learnt it from several partitions in the order of another log",
+	ErrPartitions)
 
 // Transient returns an error with err's text that also wraps [ErrTransient].
 func Transient(err error) error { return transient{err} }

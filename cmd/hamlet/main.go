@@ -26,6 +26,7 @@ import (
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/credentials"
 	"hamlet/cmd/internal/process/tokens"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/program"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/service/up"
@@ -93,7 +94,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	_, rest, _ := strings.Cut(command.Command(), " ")
 	command.BindTo(ctx, (*context.Context)(nil))
-	return withoutServers(settings.Explain(command.Run(stdio, cli.Subcommand(rest))))
+	return withoutServers(advice.Add(settings.Explain(command.Run(stdio, cli.Subcommand(rest)))))
 }
 
 // withoutServers says where the log and the models of a running up are, to who looks for them in a Kafka or a

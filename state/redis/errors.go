@@ -17,6 +17,13 @@ import (
 	"hamlet/state"
 )
 
+// Errors that say what answers at Config.Addr, if that is of another kind than Config says.
+var (
+	ErrIsCluster  = errors.New("it is a node of a Redis Cluster") // set Cluster
+	ErrNoCluster  = errors.New("it is no Redis Cluster")          // do not set Cluster
+	ErrNoSentinel = errors.New("no Sentinel answers there")       // name Sentinels, or do not set Sentinel
+)
+
 // transient reports whether an error is of the network or of a busy server. An error
 // that only people can repair, such as a wrong password, is not transient. A cancelled
 // context is not transient either.
@@ -91,6 +98,7 @@ func (s *Store) explain(doing string, err error) error {
 func (s *Store) advise(doing string, err error) error {
 	var dial *net.OpError
 	advice := ""
+	var other error // what is there is of another kind than Config says
 	switch {
 	case errors.Is(err, state.ErrNone), errors.Is(err, state.ErrCorrupt), errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", doing, err)
@@ -107,11 +115,11 @@ func (s *Store) advise(doing string, err error) error {
 	case replied(err, "MISCONF "):
 		advice = "it cannot write to its disk: make room there"
 	case redirected(err) && s.cluster == nil:
-		advice = "it is a node of a Redis Cluster: add " + s.cfg.Names.Cluster
+		other = ErrIsCluster
 	case replied(err, "ERR This instance has cluster support disabled"):
-		advice = "it is no Redis Cluster: leave out " + s.cfg.Names.Cluster
+		other = ErrNoCluster
 	case s.cfg.Sentinel != "" && replied(err, "ERR unknown command"):
-		advice = "no Sentinel answers there: give the addresses of Sentinels, or leave out " + s.cfg.Names.Sentinel
+		other = ErrNoSentinel
 	case redis.IsReadOnlyError(err) && s.cfg.Sentinel == "" && s.cluster == nil:
 		advice = "it is a replica: give the address of the primary"
 	case replied(err, "ERR DB index"), replied(err, "ERR invalid DB index"):
@@ -128,6 +136,9 @@ func (s *Store) advise(doing string, err error) error {
 		advice = "it hung up: if it wants a certificate of our own, give one that it trusts; else try again"
 	case errors.Is(err, io.EOF) && s.cfg.TLS == nil:
 		advice = "it hung up: if it wants TLS, switch TLS on; else try again"
+	}
+	if other != nil {
+		return fmt.Errorf("%s: redis at %s: %w (%w)", doing, s.cfg.Addr, other, err)
 	}
 	if advice == "" {
 		return fmt.Errorf("%s: redis at %s: %w", doing, s.cfg.Addr, err)

@@ -320,7 +320,7 @@ func TestACheckOfWhereRedisIs(t *testing.T) {
 		"several addresses":            {Addr: "a:1,b:1"},
 		"both Cluster and Sentinel":    {Addr: "a:1,b:1", Cluster: true, Sentinel: "x"},
 		"has only database 0":          {Addr: "a:1", Cluster: true, DB: 2},
-		"leave out Cluster":            {Addr: noCluster(t), Cluster: true},
+		"no Redis Cluster":             {Addr: noCluster(t), Cluster: true},
 		"no redis answers there: star": {Addr: "127.0.0.1:1, 127.0.0.1:2", Cluster: true},
 	} {
 		s, err := New(cfg)

@@ -155,8 +155,8 @@ func (s *Store) replicated(ctx context.Context, conn *redis.Conn, doing string, 
 		return s.explain(doing+": wait for replicas", err)
 	}
 	if have < int64(s.cfg.Replicas) {
-		return state.Transient(fmt.Errorf("%s: redis at %s holds version %d, but after %v only %d of the %d replicas that %s asks for have it: "+
-			"see to its replicas", doing, s.cfg.Addr, version, s.cfg.ReplicaWait, have, s.cfg.Replicas, s.cfg.Names.Replicas))
+		return state.Transient(fmt.Errorf("%s: redis at %s holds version %d, but after %v only %d of the %d replicas "+
+			"that must have it do: see to its replicas", doing, s.cfg.Addr, version, s.cfg.ReplicaWait, have, s.cfg.Replicas))
 	}
 	return nil
 }

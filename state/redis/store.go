@@ -118,17 +118,11 @@ type Config struct {
 	Daily *int          // number of days whose first version is kept too; nil: 30
 	Grace time.Duration // how long readers may take to load a version, and a save to upload one, beyond what the measured speed allows; default 30 s
 
-	Names Names
-
 	Replicas    int           // replicas that must have a save before it counts; 0: Redis itself is enough
 	ReplicaWait time.Duration // how long a save waits for them; default 5 s
 
 	Log *slog.Logger // nil: silent
 }
-
-// Names are what the operator calls fields of a Config: flags. Errors say which one to change. Empty ones are those of
-// the fields.
-type Names struct{ Cluster, Sentinel, Replicas string }
 
 // A Store keeps the checkpoints of one model. It may be used concurrently, but
 // only one goroutine at a time should save.
@@ -166,7 +160,6 @@ func New(cfg Config) (*Store, error) {
 	cfg.Grace = cmp.Or(cfg.Grace, 30*time.Second)
 	cfg.ReplicaWait = cmp.Or(cfg.ReplicaWait, 5*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	cfg.Names = Names{cmp.Or(cfg.Names.Cluster, "Cluster"), cmp.Or(cfg.Names.Sentinel, "Sentinel"), cmp.Or(cfg.Names.Replicas, "Replicas")}
 	errs := cfg.checkReach()
 	if !state.IsModelName(cfg.Model) {
 		errs = append(errs, fmt.Errorf("model %q: a name has 1 to 64 small letters, digits and hyphens", cfg.Model))
@@ -313,9 +306,7 @@ func (s *Store) Layout(ctx context.Context) error {
 	}
 	slices.Sort(partitions)
 	if len(partitions) > 0 && partitions[len(partitions)-1] > 0 {
-		return fmt.Errorf("redis at %s: model %s of hamlet 0.1.0 is a model for each of the partitions %d: %w: "+
-			"make one log of theirs with \"hamlet log merge --from %s --to NAME\", and have it learnt under that name",
-			s.cfg.Addr, s.cfg.Model, partitions, state.ErrPartitions, s.cfg.Model)
+		return fmt.Errorf("redis at %s: %w", s.cfg.Addr, &state.PartitionsError{Model: s.cfg.Model, Partitions: partitions})
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func TestLayout(t *testing.T) {
 		if !errors.Is(err, state.ErrPartitions) {
 			t.Fatalf("a model for each partition: error %v, want ErrPartitions", err)
 		}
-		mustContain(t, err.Error(), "partitions [0 3]", "hamlet log merge --from "+srv.model+" --to NAME")
+		mustContain(t, err.Error(), "partitions [0 3]", srv.model)
 	})
 }
 

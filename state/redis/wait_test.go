@@ -47,7 +47,7 @@ func TestASaveWaitsForReplicas(t *testing.T) {
 		if !errors.Is(err, state.ErrTransient) {
 			t.Fatalf("Save with one replica of two: %v, want ErrTransient", err)
 		}
-		mustContain(t, err.Error(), "version 1", "1 of the 2 replicas", "1.5s", "that Replicas asks for")
+		mustContain(t, err.Error(), "version 1", "1 of the 2 replicas", "1.5s")
 	}
 	if c, version, err := s.Load(t.Context(), state.Served); err != nil || version != 1 || c.Position.Next != 5 {
 		t.Errorf("served is version %d, %v; want version 1", version, err)

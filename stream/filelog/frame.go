@@ -207,9 +207,9 @@ func (e *DamagedError) Error() string {
 		what = fmt.Sprintf("offsets %d to %d", e.From, e.To-1)
 	}
 	if e.At < 0 {
-		return fmt.Sprintf("damage: %s should have %s, which are not there: restore the file, or leave them out with hamlet log skip", e.File, what)
+		return fmt.Sprintf("damage: %s should have %s, which are not there: restore the file, or leave them out", e.File, what)
 	}
-	return fmt.Sprintf("damage: %s, byte %d: %s cannot be read: restore the file, or leave them out with hamlet log skip", e.File, e.At, what)
+	return fmt.Sprintf("damage: %s, byte %d: %s cannot be read: restore the file, or leave them out", e.File, e.At, what)
 }
 
 func (e *DamagedError) Unwrap() error { return stream.ErrDamaged }

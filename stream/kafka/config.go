@@ -38,8 +38,6 @@ type Config struct {
 	// missing although it was there are such failures. 0: as long as the context lives.
 	MaxOutage time.Duration
 
-	OutageName string // what the operator calls MaxOutage, for errors: a flag; may be empty
-
 	// Seen remembers the topics that were found. Copies of a Config share it. A topic in
 	// it is not called missing while brokers restart. nil: each call and each
 	// Log has its own.

@@ -123,12 +123,8 @@ func (o *outage) until(cfg *Config) string {
 }
 
 func (o *outage) error(cfg *Config, err error) error {
-	longer := ""
-	if cfg.OutageName != "" {
-		longer = ", or wait longer with " + cfg.OutageName
-	}
-	return fmt.Errorf("%w: nothing succeeded at %s for %v, since %s (last failure: %w); see to the brokers and start again%s",
-		ErrOutage, cfg.addresses(), cfg.MaxOutage, o.began.Format(time.RFC3339), err, longer)
+	return fmt.Errorf("%w: nothing succeeded at %s for %v, since %s (last failure: %w); see to the brokers and start again",
+		ErrOutage, cfg.addresses(), cfg.MaxOutage, o.began.Format(time.RFC3339), err)
 }
 
 // absentError says that a topic, or the partition that err names, does not exist.

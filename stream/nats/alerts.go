@@ -60,8 +60,7 @@ func messageID(subject string, a *stream.Alert) string { return subject + "/" + 
 
 // An AlertsConfig tunes an [Alerts]. Zero fields mean the defaults given.
 type AlertsConfig struct {
-	Replicas int // of the stream, if it is to be created; default 1
-	Names    Names
+	Replicas int          // of the stream, if it is to be created; default 1
 	Log      *slog.Logger // trouble and its end; nil: silent
 }
 
@@ -86,31 +85,24 @@ func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
 		return nil, fmt.Errorf("alerts: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
 	}
 	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	s, err := (&store{
-		what: "alerts", prefix: alertPrefix, none: stream.ErrAlerts,
+	s := &store{
+		what: "alerts", log: cfg.Log, prefix: alertPrefix, none: stream.ErrAlerts,
 		want: jetstream.StreamConfig{
 			Name: AlertStream, Description: "what hamlet's learners say about their alarms",
 			Subjects: []string{alertSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
 			MaxAge: alertAge, MaxBytes: alertBytes, Duplicates: alertDuplicates,
 		},
-		amend: amendAlerts,
-		tell: func(_ *jetstream.StreamConfig, a *amendment) {
-			if a == nil {
-				cfg.Log.Info("alerts: created the stream", "stream", AlertStream, "kept", alertAge, "duplicates", alertDuplicates)
-				return
-			}
-			cfg.Log.Warn("alerts: changed the stream, which others had made", "stream", AlertStream, "changed", a.changes)
-		},
-		Names:  cfg.Names,
+		amend:  amendAlerts,
 		limits: "make it by hand, with subjects " + alertSubjects + " and a duplicate window of 30 days, or raise the limit",
 		rights: "let it publish to $JS.API.STREAM.*." + AlertStream + " and " + alertSubjects + ", and subscribe to _INBOX.>",
-	}).open(conn)
-	if err != nil {
+	}
+	if err := s.open(conn); err != nil {
 		return nil, err
 	}
-	return &Alerts{s}, nil
+	a := &Alerts{s}
+	s.special = a.special
+	return a, nil
 }
 
 // Prepare creates the stream. It corrects an existing one that lacks our subjects,
@@ -118,10 +110,10 @@ func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
 // Unlike Publish, it fails at once if the server has no JetStream.
 func (a *Alerts) Prepare(ctx context.Context) error {
 	return a.retry(ctx, "prepare the stream "+AlertStream, func(ctx context.Context) error {
-		err := a.ensure(ctx)
+		err := a.attempt(ctx, func(context.Context) error { return nil })
 		if errors.Is(err, natsgo.ErrNoResponders) {
-			return fmt.Errorf("%w: the server has JetStream switched off: add \"jetstream {}\" to its configuration (nats-server -js), "+
-				"or go without alerts on NATS: %w", stream.ErrAlerts, err)
+			return a.refused(SettingStream, fmt.Errorf("the server has JetStream switched off: "+
+				"add \"jetstream {}\" to its configuration (nats-server -js), or go without alerts on NATS: %w", err))
 		}
 		return err
 	})
@@ -148,7 +140,11 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 			m := natsgo.NewMsg(subject)
 			m.Header.Set("Content-Type", questions.JSON)
 			m.Data = line
-			if err := a.publish(ctx, m, messageID(subject, &alert)); err != nil {
+			id := messageID(subject, &alert)
+			err := a.retry(ctx, "publish alert "+id, func(ctx context.Context) error {
+				return a.attempt(ctx, func(ctx context.Context) error { return a.publish(ctx, m, jetstream.WithMsgID(id)) })
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -156,24 +152,10 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 	return nil
 }
 
-// publish publishes one message, trying until ctx ends.
-func (a *Alerts) publish(ctx context.Context, m *natsgo.Msg, id string) error {
-	return a.retry(ctx, "publish alert "+id, func(ctx context.Context) error {
-		if err := a.ensure(ctx); err != nil {
-			return err
-		}
-		err := a.store.publish(ctx, m, jetstream.WithMsgID(id))
-		if err != nil {
-			a.forget()
-		}
-		return err
-	})
-}
-
 // amendAlerts changes what alerts cannot use.
 func amendAlerts(a *amendment) error {
 	if a.Mirror != nil || a.Sealed {
-		return fmt.Errorf("%w: the stream %s is a mirror or sealed and takes no messages: delete or rename it", stream.ErrAlerts, AlertStream)
+		return errors.New("it is a mirror or sealed and takes no messages; delete or rename it")
 	}
 	a.takes(alertSubjects, AlertSubject("*", "*"))
 	a.discards(jetstream.DiscardOld) // once full, it would take no alert ever again
@@ -187,19 +169,19 @@ func amendAlerts(a *amendment) error {
 	return nil
 }
 
-// retry runs attempt until it succeeds, fails for good, or ctx ends. The error then
-// names the last failure.
+// retry runs attempt until it succeeds, is refused, or ctx ends. The error then names the last failure.
 func (a *Alerts) retry(ctx context.Context, what string, attempt func(context.Context) error) error {
 	var last error
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 2*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		once, cancel := context.WithTimeout(ctx, attemptTimeout)
-		defer cancel()
-		before := a.conn.LastError()
-		err := attempt(once)
-		if p := a.permanent(err, before); p != nil {
-			return struct{}{}, backoff.Permanent(p)
+		err := attempt(ctx)
+		if err != nil && a.conn.IsClosed() { // by us, or the server refused our name and password twice
+			err = a.refused(SettingUser, fmt.Errorf("the connection was closed for good: %w; "+
+				"check the user name, password, token or credentials file", natsgo.ErrConnectionClosed))
+		}
+		if errors.Is(err, ErrRefused) {
+			return struct{}{}, backoff.Permanent(err)
 		}
 		if err != nil && (ctx.Err() == nil || last == nil) {
 			last = err
@@ -215,32 +197,17 @@ func (a *Alerts) retry(ctx context.Context, what string, attempt func(context.Co
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// permanent returns nil if trying again may help. Otherwise its error wraps
-// [stream.ErrAlerts] and says what to do. before is the connection's last error before
-// the attempt.
-func (a *Alerts) permanent(err, before error) error {
+// special explains what other streams do not have, or have otherwise.
+func (a *Alerts) special(err, _ error) error {
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, stream.ErrAlerts): // decided where more was known
+	case errors.Is(err, natsgo.ErrNoResponders): // the server starts
 		return err
-
-	// It was closed by us, or the server refused our name and password twice.
-	case errors.Is(err, natsgo.ErrConnectionClosed):
-		return fmt.Errorf("%w: the connection was closed for good: %w; check the user name, password, token or credentials file", stream.ErrAlerts, err)
 	case isTooLarge(err):
-		return fmt.Errorf("%w: an alert is too large: %w; raise max_payload at the server, or the stream's largest message", stream.ErrAlerts, err)
+		return a.refused("", fmt.Errorf("an alert is too large: %w; "+
+			"raise max_payload at the server, or the stream's largest message", err))
 	case isNotEnabled(err):
-		return fmt.Errorf("%w: the account may not use JetStream: %w; enable it for the account (\"jetstream: enabled\"), or go without alerts on NATS", stream.ErrAlerts, err)
-
-	// A server that starts.
-	case errors.Is(err, natsgo.ErrNoResponders):
-		return nil
+		return a.refused(SettingStream, fmt.Errorf("the account may not use JetStream: %w; "+
+			"enable it for the account (\"jetstream: enabled\"), or go without alerts on NATS", err))
 	}
-	if err = a.explain(err, before); errors.Is(err, stream.ErrAlerts) {
-		return err
-	}
-	// The network, a server that stops, JetStream between two leaders, a full disk, or a
-	// stream that was just deleted, or created by another learner.
 	return nil
 }

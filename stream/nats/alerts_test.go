@@ -372,11 +372,11 @@ func TestAlertsThatCannotBePublished(t *testing.T) {
 	if _, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 6}); err == nil {
 		t.Error("six replicas were taken")
 	}
-	three, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 3, Names: nats.Names{Replicas: "--replicas"}})
+	three, err := nats.NewAlerts(conn, nats.AlertsConfig{Replicas: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := three.Prepare(patience(t)); !errors.Is(err, stream.ErrAlerts) || !strings.Contains(err.Error(), "ask for one (--replicas 1)") {
+	if err := three.Prepare(patience(t)); !errors.Is(err, stream.ErrAlerts) || !refusedFor(err, nats.AlertStream, nats.SettingReplicas) {
 		t.Errorf("three replicas on one server: %v", err)
 	}
 }

@@ -125,10 +125,10 @@ func TestAFullStreamRefusesAnswers(t *testing.T) {
 		err = w.Put(patience(t), answer(fmt.Sprint(stored), 100<<10))
 	}
 	stored--
-	if !errors.Is(err, nats.ErrWaitingFull) || stored < 9 {
+	if !errors.Is(err, nats.ErrFull) || stored < 9 {
 		t.Fatalf("%d of 100 KiB are stored, then %v", stored, err)
 	}
-	if err := w.Put(patience(t), answer("large", 2<<20)); !errors.Is(err, nats.ErrWaitingTooLarge) {
+	if err := w.Put(patience(t), answer("large", 2<<20)); !errors.Is(err, nats.ErrTooLarge) {
 		t.Errorf("2 MiB: %v", err)
 	}
 	receive(t, w, func(a *nats.WaitingAnswer) bool {
@@ -215,7 +215,7 @@ func TestTheStreamOfWaitingAnswers(t *testing.T) {
 	if _, err := js.CreateStream(patience(t), jetstream.StreamConfig{Name: nats.WaitingStream, Subjects: []string{"hamlet.waiting.>"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := waiting(t, conn, nats.WaitingConfig{}).Put(patience(t), answer("g", 1)); !errors.Is(err, nats.ErrNoWaiting) || !strings.Contains(err.Error(), "workqueue") {
+	if err := waiting(t, conn, nats.WaitingConfig{}).Put(patience(t), answer("g", 1)); !errors.Is(err, nats.ErrRefused) || !strings.Contains(err.Error(), "workqueue") {
 		t.Errorf("a stream that keeps all: %v", err)
 	}
 }
@@ -273,7 +273,7 @@ func TestRightsToWaitingAnswers(t *testing.T) {
 	if err := errors.Join(gateway.LastError(), store.LastError()); err != nil {
 		t.Errorf("the gateway was refused: %v", err)
 	}
-	if err := waiting(t, gateway, nats.WaitingConfig{Names: nats.Names{Account: "--account"}}).Put(patience(t), answer("c", 1)); !errors.Is(err, nats.ErrNoWaiting) || !strings.Contains(err.Error(), "has them (--account)") {
+	if err := waiting(t, gateway, nats.WaitingConfig{}).Put(patience(t), answer("c", 1)); !refusedFor(err, nats.WaitingStream, nats.SettingUser) {
 		t.Errorf("the gateway's other user stores: %v", err)
 	}
 

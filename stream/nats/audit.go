@@ -30,10 +30,6 @@ const (
 // AuditSubject returns where a model's audit is published: "hamlet.audit.default".
 func AuditSubject(model string) string { return auditPrefix + model }
 
-// ErrNoAudit says that the server does not keep the audit, and will not until somebody changes
-// it. The text says what to change.
-var ErrNoAudit = errors.New("no audit")
-
 // An Audit writes and reads the lines of one model, each a stream.AuditEntry in JSON. An action
 // has a line before it and one with its outcome. The stream keeps 400 days or 1 GiB, and
 // its oldest lines go first; it refuses to delete others. It refuses messages larger than
@@ -51,40 +47,36 @@ func NewAudit(conn *natsgo.Conn, model string) (*Audit, error) {
 	if err := stream.CheckModelName(model); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	s, err := (&store{
-		what: "audit", prefix: auditPrefix, none: ErrNoAudit,
+	s := &store{
+		what: "audit", prefix: auditPrefix, none: errors.New("no audit"),
 		want: jetstream.StreamConfig{
 			Name: AuditStream, Description: "what users of hamlet's console did",
 			Subjects: []string{auditSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, Replicas: 1, MaxAge: auditAge, MaxBytes: auditBytes, Duplicates: auditDuplicates,
 			MaxMsgSize: stream.MaxAuditLine, DenyDelete: true, DenyPurge: true,
 		},
-		amend:   amendAudit,
-		special: explainAudit,
-		rights:  "the user console of deploy/nats/hamlet.conf has them",
-	}).open(conn)
-	if err != nil {
+		amend:  amendAudit,
+		limits: "raise the server's limit, for the audit keeps 1 GiB",
+		rights: "the user console of deploy/nats/hamlet.conf has them",
+	}
+	s.special = func(_, refusal error) error {
+		if _, subject := violation(refusal); subject != "$JS.API.STREAM.UPDATE."+AuditStream {
+			return nil
+		}
+		return s.refused(SettingUser, fmt.Errorf("the stream %s keeps less than the audit has to, and the user may not "+
+			"change it: %w; let an administrator give it an age of 400 days, 1 GiB, messages of 96 KiB, the subjects %s, "+
+			"and refuse to delete messages", AuditStream, refusal, auditSubjects))
+	}
+	if err := s.open(conn); err != nil {
 		return nil, err
 	}
 	return &Audit{store: s, model: model}, nil
 }
 
 // Prepare makes the stream, or gives an existing one the audit's bounds. Append does so too. An
-// error that wraps [ErrNoAudit] says what to change; others end by themselves.
+// error that wraps [ErrRefused] says what to change; others end by themselves.
 func (a *Audit) Prepare(ctx context.Context) error {
 	return a.attempt(ctx, func(context.Context) error { return nil })
-}
-
-// OpenAudit is NewAudit and Prepare. A server that is away is no error: Append tries again.
-func OpenAudit(ctx context.Context, conn *natsgo.Conn, model string) (*Audit, error) {
-	a, err := NewAudit(conn, model)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.Prepare(ctx); errors.Is(err, ErrNoAudit) {
-		return nil, err
-	}
-	return a, nil
 }
 
 // Append writes a line, and returns when the server has acknowledged it. It tries once, for at
@@ -129,18 +121,6 @@ func amendAudit(a *amendment) error {
 	a.acknowledges()
 	if a.MaxMsgSize > 0 || len(a.changes) > 0 {
 		amend(a, &a.MaxMsgSize, max(a.MaxMsgSize, stream.MaxAuditLine), "largest message")
-	}
-	return nil
-}
-
-// explainAudit explains what other streams do not have.
-func explainAudit(err, refusal error) error {
-	if isLimit(err) {
-		return fmt.Errorf("%w: the server refuses the stream %s of 1 GiB: %w; raise the server's limit", ErrNoAudit, AuditStream, err)
-	}
-	if _, subject := violation(refusal); subject == "$JS.API.STREAM.UPDATE."+AuditStream {
-		return fmt.Errorf("%w: the stream %s keeps less than the audit has to, and the user may not change it: %w; let an administrator give it an age of 400 days, 1 GiB, messages of 96 KiB, the subjects %s, and refuse to delete messages",
-			ErrNoAudit, AuditStream, refusal, auditSubjects)
 	}
 	return nil
 }

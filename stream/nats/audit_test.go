@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,9 +15,21 @@ import (
 	"hamlet/stream/nats"
 )
 
+// openAudit returns an audit whose stream is there, if the server takes it.
+func openAudit(ctx context.Context, conn *natsgo.Conn, model string) (*nats.Audit, error) {
+	a, err := nats.NewAudit(conn, model)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Prepare(ctx); errors.Is(err, nats.ErrRefused) {
+		return nil, err
+	}
+	return a, nil
+}
+
 func audit(t testing.TB, conn *natsgo.Conn, model string) *nats.Audit {
 	t.Helper()
-	a, err := nats.OpenAudit(patience(t), conn, model)
+	a, err := openAudit(patience(t), conn, model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +117,7 @@ func TestAuditIsReadAsWritten(t *testing.T) {
 	if got := ids(t, a, 2, time.Time{}); !strings.HasPrefix(got, "5:done 3:intended") || !strings.HasSuffix(got, "3 bad") {
 		t.Errorf("behind forged lines: %s", got)
 	}
-	if _, err := nats.OpenAudit(ctx, conn, "A.b"); err == nil {
+	if _, err := openAudit(ctx, conn, "A.b"); err == nil {
 		t.Error("a model of that name has an audit")
 	}
 }
@@ -265,7 +278,7 @@ func TestAuditOfOneAmongMany(t *testing.T) {
 func TestAuditSaysWhatIsMissing(t *testing.T) {
 	s := startServer(t)
 	conn := connect(t, s)
-	if _, err := nats.OpenAudit(patience(t), conn, "default"); !errors.Is(err, nats.ErrNoAudit) || !strings.Contains(err.Error(), "nats-server -js") {
+	if _, err := openAudit(patience(t), conn, "default"); !errors.Is(err, nats.ErrRefused) || !strings.Contains(err.Error(), "nats-server -js") {
 		t.Errorf("without JetStream: %v", err)
 	}
 	away := connect(t, startJetStream(t, t.TempDir(), -1, nil))

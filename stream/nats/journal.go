@@ -34,17 +34,6 @@ func JournalSubject(model string) string { return journalPrefix + model }
 // right to it is none to JournalSubject: "hamlet.decisions.default.labels".
 func JournalLabelSubject(model string) string { return JournalSubject(model) + ".labels" }
 
-// Errors of a [Journal].
-var (
-	// ErrNoJournal: the server does not take lines, and will not until somebody changes
-	// it. The text says what to change. Try again after minutes.
-	ErrNoJournal = errors.New("no journal of decisions")
-
-	// ErrJournalTooLarge: the server carries no message of this size. The same lines will
-	// be refused again.
-	ErrJournalTooLarge = errors.New("the lines of the journal are too large for the server")
-)
-
 // A JournalConfig says how much a journal keeps. Zero fields mean the defaults.
 type JournalConfig struct {
 	Model string        // default DefaultModel
@@ -53,7 +42,6 @@ type JournalConfig struct {
 	Log   *slog.Logger  // nil: silent
 
 	Replicas int // of the stream, if it is to be created; default 1
-	Names    Names
 
 	// Labels writes labels, not decisions. It leaves the stream as it is, for that is the
 	// scorers'. Where there is none, Append fails.
@@ -74,7 +62,6 @@ type Journal struct {
 func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	cfg.Age, cfg.Bytes = cmp.Or(cfg.Age, JournalAge), cmp.Or(cfg.Bytes, JournalBytes)
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
 	if err := stream.CheckModelName(cfg.Model); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
@@ -89,8 +76,8 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 	if cfg.Labels {
 		subject = JournalLabelSubject(cfg.Model)
 	}
-	s, err := (&store{
-		what: "journal", prefix: journalPrefix, theirs: cfg.Labels, none: ErrNoJournal, tooLarge: ErrJournalTooLarge,
+	s := &store{
+		what: "journal", log: cfg.Log, prefix: journalPrefix, theirs: cfg.Labels, none: errors.New("no journal of decisions"),
 		want: jetstream.StreamConfig{
 			Name: JournalStream, Description: "what hamlet's scorers decided",
 			Subjects: []string{journalSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
@@ -104,11 +91,10 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 			a.acknowledges()
 			return nil
 		},
-		tell:  tellBounds(cfg.Log, "journal", "stream", slog.String("stream", JournalStream)),
-		Names: cfg.Names, limits: raiseLimit, rights: "let it publish to $JS.API.STREAM.*." + JournalStream + " and " +
+		rights: "let it publish to $JS.API.STREAM.*." + JournalStream + " and " +
 			journalSubjects + ", and subscribe to its own inbox (deploy/nats/hamlet.conf)",
-	}).open(conn)
-	if err != nil {
+	}
+	if err := s.open(conn); err != nil {
 		return nil, err
 	}
 	return &Journal{s, subject}, nil
@@ -118,13 +104,13 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 // acknowledged it. It tries once, for at most two seconds. id names the message: for two
 // minutes the server drops a second one of that id. Trying again later than that after an
 // error may write the entries twice, if the server had stored them and could not say so.
-// Errors that trying again will not cure wrap [ErrNoJournal] or [ErrJournalTooLarge].
+// Errors that trying again will not cure wrap [ErrRefused] or [ErrTooLarge].
 func (j *Journal) Append(ctx context.Context, id string, entries []stream.JournalEntry) error {
 	m := natsgo.NewMsg(j.subject)
 	for i := range entries {
 		var err error
 		if m.Data, err = entries[i].AppendJSON(m.Data); err != nil {
-			return fmt.Errorf("%w: %w", ErrJournalTooLarge, err)
+			return fmt.Errorf("journal: %w: %w", ErrTooLarge, err)
 		}
 	}
 	return j.attempt(ctx, func(ctx context.Context) error { return j.publish(ctx, m, jetstream.WithMsgID(id)) })

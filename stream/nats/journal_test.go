@@ -144,15 +144,21 @@ func TestJournalIsBounded(t *testing.T) {
 	}
 }
 
+// refusedFor reports whether err says that a stream is refused, and which setting helps too.
+func refusedFor(err error, stream string, helps nats.Setting) bool {
+	var why *nats.RefusedError
+	return errors.Is(err, nats.ErrRefused) && errors.As(err, &why) && why.Stream == stream && why.Setting == helps
+}
+
 // Without JetStream, or the right to it, the error says what to do.
 func TestJournalSaysWhatIsMissing(t *testing.T) {
-	err := journal(t, connect(t, startServer(t)), nats.JournalConfig{Names: nats.Names{Without: "go without (--without)"}}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
-	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), ", or go without (--without)") {
+	err := journal(t, connect(t, startServer(t)), nats.JournalConfig{}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
+	if !refusedFor(err, nats.JournalStream, nats.SettingStream) {
 		t.Errorf("without JetStream: %v", err)
 	}
 	alone := connect(t, startJetStream(t, t.TempDir(), server.RANDOM_PORT, nil))
-	err = journal(t, alone, nats.JournalConfig{Replicas: 3, Names: nats.Names{Replicas: "--replicas"}}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
-	if !errors.Is(err, nats.ErrNoJournal) || !strings.Contains(err.Error(), "ask for one (--replicas 1)") {
+	err = journal(t, alone, nats.JournalConfig{Replicas: 3}).Append(patience(t), "1", []stream.JournalEntry{entry("a")})
+	if !refusedFor(err, nats.JournalStream, nats.SettingReplicas) {
 		t.Errorf("three replicas on one server: %v", err)
 	}
 }

@@ -32,16 +32,6 @@ const (
 // KeptBytes is how much mail is kept by default.
 const KeptBytes = 512 << 20
 
-// Errors of a [Kept].
-var (
-	// ErrNoKept: the server does not take mail, and will not until somebody changes it. The
-	// text says what to change. Try again after minutes.
-	ErrNoKept = errors.New("no object store for mail")
-
-	// ErrKeptTooLarge: the server carries no message of this size. Go on without it.
-	ErrKeptTooLarge = errors.New("the message is too large for the object store")
-)
-
 // A KeptMail is a message that was scored.
 type KeptMail struct {
 	Identity string // by mail.Identity
@@ -63,8 +53,7 @@ type KeptConfig struct {
 	Model string        // default DefaultModel
 	Age   time.Duration // at least a minute
 	Bytes int64         // of the store, for all models; default KeptBytes
-	Names Names
-	Log   *slog.Logger // nil: silent
+	Log   *slog.Logger  // nil: silent
 }
 
 // A Kept writes mail to the object store KeptBucket, for all models: the object
@@ -86,16 +75,14 @@ type Kept struct {
 func NewKept(conn *natsgo.Conn, cfg KeptConfig) (*Kept, error) {
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	cfg.Bytes = cmp.Or(cfg.Bytes, KeptBytes)
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if err := stream.CheckModelName(cfg.Model); err != nil {
 		return nil, fmt.Errorf("kept mail: %w", err)
 	}
-	switch {
-	case cfg.Age < time.Minute || cfg.Bytes < 1<<20:
+	if cfg.Age < time.Minute || cfg.Bytes < 1<<20 {
 		return nil, fmt.Errorf("kept mail: %v and %d bytes; at least a minute and 1 MiB are wanted", cfg.Age, cfg.Bytes)
 	}
-	s, err := (&store{
-		what: "kept mail", prefix: "$O." + KeptBucket + ".", none: ErrNoKept, tooLarge: ErrKeptTooLarge,
+	s := &store{
+		what: "kept mail", log: cfg.Log, prefix: "$O." + KeptBucket + ".", none: errors.New("no object store for mail"),
 		want: jetstream.StreamConfig{
 			Name: KeptStream, Description: "mail that hamlet scored, for review",
 			Subjects: []string{keptChunks + ">", keptMetas + ">"}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
@@ -106,7 +93,8 @@ func NewKept(conn *natsgo.Conn, cfg KeptConfig) (*Kept, error) {
 		amend: func(a *amendment) error {
 			for _, subject := range []string{keptChunks + ">", keptMetas + ">"} {
 				if !slices.Contains(a.Subjects, subject) {
-					return errOtherBucket
+					return errors.New("it does not take the subjects of the object store " + KeptBucket + "; " +
+						"delete it, or use another account")
 				}
 			}
 			a.discards(jetstream.DiscardOld)
@@ -114,17 +102,10 @@ func NewKept(conn *natsgo.Conn, cfg KeptConfig) (*Kept, error) {
 			amend(a, &a.AllowDirect, true, "direct reads")
 			return nil
 		},
-		tell: tellBounds(cfg.Log, "keep-mail", "object store", slog.String("bucket", KeptBucket)),
-		special: func(err, _ error) error {
-			if !errors.Is(err, errOtherBucket) && !isOverlap(err) {
-				return nil
-			}
-			return fmt.Errorf("%w: the stream %s is not hamlet's, or another takes its subjects: %w; delete it, or use another account%s", ErrNoKept, KeptStream, err, or(" (", cfg.Names.Account, ")"))
-		},
-		older: true,
-		Names: cfg.Names, limits: raiseLimit, rights: "the user mailkeeper of deploy/nats/hamlet.conf has them",
-	}).open(conn)
-	if err != nil {
+		older:  true,
+		rights: "the user mailkeeper of deploy/nats/hamlet.conf has them",
+	}
+	if err := s.open(conn); err != nil {
 		return nil, err
 	}
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
@@ -149,8 +130,8 @@ const (
 )
 
 // Put stores a message and returns when the server has acknowledged it. It tries once, for at
-// most two seconds. Errors that trying again will not cure wrap [ErrNoKept] or
-// [ErrKeptTooLarge]. Whoever tries again gives the same m, in which Put notes what it began.
+// most two seconds. Errors that trying again will not cure wrap [ErrRefused] or
+// [ErrTooLarge]. Whoever tries again gives the same m, in which Put notes what it began.
 func (k *Kept) Put(ctx context.Context, m *KeptMail) error {
 	return k.attempt(ctx, func(ctx context.Context) error { return k.put(ctx, m) })
 }
@@ -176,10 +157,10 @@ func (k *Kept) put(ctx context.Context, m *KeptMail) error {
 		Bucket: KeptBucket, NUID: m.begun.chunk, Size: uint64(len(chunk)), Chunks: 1, Digest: jetstream.GetObjectDigestValue(digest),
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrKeptTooLarge, err)
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	if int64(len(chunk)) > k.conn.MaxPayload()-maxKeptHeader {
-		return ErrKeptTooLarge // before its description stands there
+		return ErrTooLarge // before its description stands there
 	}
 	err = k.publish(ctx, &natsgo.Msg{Subject: keptMeta(name), Data: meta}, jetstream.WithExpectLastSequencePerSubject(0))
 	stands := isAPI(err, jsWrongLastSequence)
@@ -196,6 +177,3 @@ func (k *Kept) put(ctx context.Context, m *KeptMail) error {
 
 // maxKeptHeader bounds the headers of a chunk. The server counts them as payload.
 const maxKeptHeader = 256
-
-// errOtherBucket: a stream of the store's name exists that is none.
-var errOtherBucket = errors.New("it does not take the subjects of the object store " + KeptBucket)

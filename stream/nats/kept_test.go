@@ -145,7 +145,7 @@ func TestKeptMailIsReadAgain(t *testing.T) {
 	noise := make([]byte, 2<<20)
 	_, _ = rand.Read(noise)
 	large.Message = append(large.Message, noise...)
-	if err := k.Put(patience(t), large); !errors.Is(err, nats.ErrKeptTooLarge) {
+	if err := k.Put(patience(t), large); !errors.Is(err, nats.ErrTooLarge) {
 		t.Errorf("a large message: %v", err)
 	}
 	if _, err := r.Get(patience(t), large.Identity); !errors.Is(err, nats.ErrNotKept) {
@@ -293,7 +293,7 @@ func TestKeptMailIsRefused(t *testing.T) {
 	if !without.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the nats server doesn't listen")
 	}
-	if err := kept(t, connect(t, without), nats.KeptConfig{}).Put(patience(t), keptLetter("a")); !errors.Is(err, nats.ErrNoKept) {
+	if err := kept(t, connect(t, without), nats.KeptConfig{}).Put(patience(t), keptLetter("a")); !errors.Is(err, nats.ErrRefused) {
 		t.Errorf("without JetStream: %v", err)
 	}
 	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
@@ -304,7 +304,7 @@ func TestKeptMailIsRefused(t *testing.T) {
 	if _, err := js.CreateStream(patience(t), jetstream.StreamConfig{Name: nats.KeptStream, Subjects: []string{"x"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := kept(t, conn, nats.KeptConfig{}).Put(patience(t), keptLetter("a")); !errors.Is(err, nats.ErrNoKept) {
+	if err := kept(t, conn, nats.KeptConfig{}).Put(patience(t), keptLetter("a")); !errors.Is(err, nats.ErrRefused) {
 		t.Errorf("another stream: %v", err)
 	}
 }
@@ -359,7 +359,7 @@ func TestRightsToKeptMail(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := kept(t, as("scorer"), nats.KeptConfig{Names: nats.Names{Account: "--account"}}).Put(ctx, m); !errors.Is(err, nats.ErrNoKept) || !strings.Contains(err.Error(), "(--account)") {
+	if err := kept(t, as("scorer"), nats.KeptConfig{}).Put(ctx, m); !refusedFor(err, nats.KeptStream, nats.SettingUser) {
 		t.Errorf("the scorer's other user stores: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,30 +22,59 @@ const MostReplicas = 5
 // attemptTimeout bounds one request to JetStream. An answer takes a disk write or two.
 const attemptTimeout = 2 * time.Second
 
+// Errors of what is published to a stream of JetStream.
+var (
+	// ErrRefused: the server does not take it, and will not until somebody changes the server or a setting.
+	// The error is a [RefusedError], and its text says what to change. Try again after minutes.
+	ErrRefused = errors.New("jetstream refuses")
+
+	// ErrTooLarge: the server carries no message of this size. Go on without it.
+	ErrTooLarge = errors.New("the message is too large for the server")
+
+	// ErrFull: the stream holds as many bytes as it may, and drops none. Go on without the message.
+	ErrFull = errors.New("the stream is full")
+)
+
+// A RefusedError is why a server refuses a stream, or what is published to it.
+type RefusedError struct {
+	Stream  string
+	Setting Setting // that helps too; "": none does
+	Err     error   // says what to change at the server
+}
+
+func (e *RefusedError) Error() string        { return e.Err.Error() }
+func (e *RefusedError) Unwrap() error        { return e.Err }
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+
+// A Setting is what an operator chooses about a stream.
+type Setting string
+
+const (
+	SettingStream   Setting = "stream" // that there is one
+	SettingReplicas Setting = "replicas"
+	SettingBytes    Setting = "bytes"
+	SettingUser     Setting = "user" // who connects
+)
+
 // A store is a stream of JetStream that hamlet makes and writes to. The first attempt makes the
 // stream, or gives an existing one what hamlet promises. After a failure the next attempt looks at
 // the stream again, because somebody may have deleted it. The methods may be called concurrently.
 type store struct {
-	what   string                 // it is, for an error
+	what   string                 // it is, for errors and logs
+	log    *slog.Logger           // nil: silent
+	none   error                  // what a refusal means
 	want   jetstream.StreamConfig // of a new stream
 	prefix string                 // of the subjects that are published to
 	theirs bool                   // somebody else makes the stream
 
-	amend func(*amendment) error                    // an existing stream
-	tell  func(*jetstream.StreamConfig, *amendment) // logs that the stream was made (nil) or amended
-
-	// Errors to wrap. Without one of the last two, the server's error is told.
-	none     error // nothing is taken until somebody changes the server
-	tooLarge error // the server carries no message of this size
-	full     error // the stream is full
+	amend func(*amendment) error // an existing stream; an error says why it is not hamlet's
 
 	// special says what to do about err in words of this store's own; nil: explain has the words.
 	special func(err, refusal error) error
 	older   bool // a refusal that is older than the attempt explains it too: several writers share the connection
 
-	limits string // what to do where the server refuses the stream, but for Names.Bytes
+	limits string // what to do where the server refuses the stream; "": raise its limit
 	rights string // what to do where the user lacks rights
-	Names
 
 	conn *natsgo.Conn
 	js   jetstream.JetStream
@@ -53,34 +83,13 @@ type store struct {
 	known bool       // the stream was right, and nothing has failed since; guarded by mu
 }
 
-// Names are what the operator calls the settings of a stream: flags. Errors say which one to change. An empty one is
-// left out.
-type Names struct {
-	Without  string // how to go without the stream, such as "go without (--no-journal)"
-	Replicas string // of the stream, if it is to be created
-	Bytes    string // of the stream
-	Account  string // names a user of another account, who has the rights
-}
-
-// raiseLimit is what to do where the server refuses a stream of bounded bytes.
-const raiseLimit = "raise the server's limit"
-
-// or returns what an error says about a setting, around its name; "" if it has none.
-func or(before, name, after string) string {
-	if name == "" {
-		return ""
-	}
-	return before + name + after
-}
-
 // open gives a store its connection, which the caller closes. It asks the server for nothing.
-func (s *store) open(conn *natsgo.Conn) (*store, error) {
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.what, err)
+func (s *store) open(conn *natsgo.Conn) (err error) {
+	s.conn, s.log = conn, cmp.Or(s.log, slog.New(slog.DiscardHandler))
+	if s.js, err = jetstream.New(conn); err != nil {
+		return fmt.Errorf("%s: %w", s.what, err)
 	}
-	s.conn, s.js = conn, js
-	return s, nil
+	return nil
 }
 
 // attempt makes the stream right and then does what is wanted: once, for at most two seconds.
@@ -99,7 +108,7 @@ func (s *store) attempt(ctx context.Context, do func(context.Context) error) err
 	if err == nil {
 		return nil
 	}
-	if err = s.explain(err, before); !errors.Is(err, s.tooLarge) && !errors.Is(err, s.full) {
+	if err = s.explain(err, before); !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrFull) {
 		s.forget()
 	}
 	return err
@@ -129,34 +138,24 @@ func (s *store) ensure(ctx context.Context) error {
 	found, err := s.js.Stream(ctx, s.want.Name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		if _, err = s.js.CreateStream(ctx, s.want); err == nil && s.tell != nil {
-			s.tell(&s.want, nil)
+		if _, err = s.js.CreateStream(ctx, s.want); err == nil {
+			s.log.Info(s.what+": created the stream", "stream", s.want.Name, "kept", s.want.MaxAge, "bytes", s.want.MaxBytes)
 		}
 	case err == nil:
 		cfg := found.CachedInfo().Config
 		a := amendment{StreamConfig: &cfg}
 		if err := s.amend(&a); err != nil {
-			return err
+			return s.refused(SettingUser, fmt.Errorf("the stream %s is not hamlet's: %w", s.want.Name, err))
 		}
 		if len(a.changes) > 0 {
-			if _, err = s.js.UpdateStream(ctx, cfg); err == nil && s.tell != nil {
-				s.tell(&cfg, &a)
+			if _, err = s.js.UpdateStream(ctx, cfg); err == nil {
+				s.log.Info(s.what+": changed the stream", "stream", cfg.Name, "changed", a.changes,
+					"kept", cfg.MaxAge, "bytes", cfg.MaxBytes)
 			}
 		}
 	}
 	s.known = err == nil
 	return err
-}
-
-// tellBounds returns a tell that logs the bounds of the stream.
-func tellBounds(log *slog.Logger, part, kind string, name slog.Attr) func(*jetstream.StreamConfig, *amendment) {
-	return func(cfg *jetstream.StreamConfig, a *amendment) {
-		if a == nil {
-			log.Info(part+": created the "+kind, name, "kept", cfg.MaxAge, "bytes", cfg.MaxBytes)
-			return
-		}
-		log.Info(part+": changed the "+kind, name, "changed", a.changes, "kept", cfg.MaxAge, "bytes", cfg.MaxBytes)
-	}
 }
 
 // An amendment is what hamlet changes in the configuration of a stream.
@@ -265,6 +264,11 @@ func isNotEnabled(err error) bool {
 	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 }
 
+// refused returns an error that says why the server refuses, and what to change there.
+func (s *store) refused(help Setting, why error) error {
+	return &RefusedError{s.want.Name, help, fmt.Errorf("%w: %w", s.none, why)}
+}
+
 // explain says what to do about err. before is the connection's last error before the attempt.
 func (s *store) explain(err, before error) error {
 	refusal := s.refusal(err, before)
@@ -274,25 +278,27 @@ func (s *store) explain(err, before error) error {
 		}
 	}
 	switch {
-	case errors.Is(err, s.none), errors.Is(err, s.tooLarge): // decided where more was known
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrTooLarge): // decided where more was known
 		return err
-	case s.tooLarge != nil && isTooLarge(err):
-		return fmt.Errorf("%w: %w", s.tooLarge, err)
-	case s.full != nil && isFull(err):
-		return fmt.Errorf("%w: %w", s.full, err)
+	case isTooLarge(err):
+		return fmt.Errorf("%s: %w: %w", s.what, ErrTooLarge, err)
+	case isFull(err):
+		return fmt.Errorf("%s: %w: %w", s.what, ErrFull, err)
 	case errors.Is(err, natsgo.ErrNoResponders), isNotEnabled(err):
-		return fmt.Errorf("%w: the server has no JetStream for this account: %w; switch it on (nats-server -js)%s",
-			s.none, err, or(", or ", s.Without, ""))
+		return s.refused(SettingStream,
+			fmt.Errorf("the server has no JetStream for this account: %w; switch it on (nats-server -js)", err))
 	case isOverlap(err):
-		return fmt.Errorf("%w: another stream than %s takes %s: %w; take the subjects from it (nats stream ls --subjects)",
-			s.none, s.want.Name, s.want.Subjects[0], err)
+		return s.refused(SettingUser, fmt.Errorf("another stream than %s takes %s: %w; "+
+			"take the subjects from it (nats stream ls --subjects), or use another account",
+			s.want.Name, s.want.Subjects[0], err))
 	case isAPI(err, jsNoReplicasHere):
-		return fmt.Errorf("%w: a server that is alone cannot keep %d replicas of the stream %s: %w; "+
-			"ask for one%s, or name a cluster", s.none, s.want.Replicas, s.want.Name, err, or(" (", s.Replicas, " 1)"))
+		return s.refused(SettingReplicas, fmt.Errorf("a server that is alone cannot keep %d replicas of the stream %s: %w; "+
+			"name a cluster, or ask for one", s.want.Replicas, s.want.Name, err))
 	case isLimit(err):
-		return fmt.Errorf("%w: the server refuses the stream %s: %w; %s%s", s.none, s.want.Name, err, or("lower ", s.Bytes, ", or "), s.limits)
+		return s.refused(SettingBytes, fmt.Errorf("the server refuses the stream %s: %w; %s",
+			s.want.Name, err, cmp.Or(s.limits, "raise the server's limit")))
 	case refusal != nil:
-		return fmt.Errorf("%w: the user has not the rights: %w; %s%s", s.none, refusal, s.rights, or(" (", s.Account, ")"))
+		return s.refused(SettingUser, fmt.Errorf("the user has not the rights: %w; %s", refusal, s.rights))
 	}
 	return fmt.Errorf("%s: %w", s.what, err)
 }

@@ -32,26 +32,12 @@ const WaitingSlack = 24 * time.Hour
 // WaitingSubject returns where the answers of a model wait: "hamlet.waiting.default".
 func WaitingSubject(model string) string { return waitingPrefix + model }
 
-// Errors of a [Waiting].
-var (
-	// ErrNoWaiting: the server does not take answers, and will not until somebody changes it.
-	// The text says what to change. Try again after minutes.
-	ErrNoWaiting = errors.New("no stream for answers to wait in")
-
-	// ErrWaitingFull: as many bytes wait as may. Go on without this answer.
-	ErrWaitingFull = errors.New("the stream of waiting answers is full")
-
-	// ErrWaitingTooLarge: the server carries no message of this size.
-	ErrWaitingTooLarge = errors.New("the answer is too large for the server")
-)
-
 // A WaitingConfig says how long answers wait, and how many. Zero fields mean the defaults.
 type WaitingConfig struct {
 	Model string        // default DefaultModel
 	After time.Duration // how long an answer waits; at least a second
 	Bytes int64         // of the stream, for all models; default WaitingBytes
-	Names Names
-	Log   *slog.Logger // nil: silent
+	Log   *slog.Logger  // nil: silent
 }
 
 // A Waiting keeps answers in JetStream until they are due: events of stream.Assume in the bytes of
@@ -71,17 +57,15 @@ type Waiting struct {
 func NewWaiting(conn *natsgo.Conn, cfg WaitingConfig) (*Waiting, error) {
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	cfg.Bytes = cmp.Or(cfg.Bytes, WaitingBytes)
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if err := stream.CheckModelName(cfg.Model); err != nil {
 		return nil, fmt.Errorf("waiting answers: %w", err)
 	}
-	switch {
-	case cfg.After < time.Second || cfg.Bytes < 1<<20:
+	if cfg.After < time.Second || cfg.Bytes < 1<<20 {
 		return nil, fmt.Errorf("waiting answers: %v and %d bytes; at least a second and 1 MiB are wanted", cfg.After, cfg.Bytes)
 	}
 	age := cfg.After + WaitingSlack
-	s, err := (&store{
-		what: "waiting answers", prefix: waitingPrefix, none: ErrNoWaiting, tooLarge: ErrWaitingTooLarge, full: ErrWaitingFull,
+	s := &store{
+		what: "waiting answers", log: cfg.Log, prefix: waitingPrefix, none: errors.New("no stream for answers to wait in"),
 		want: jetstream.StreamConfig{
 			Name: WaitingStream, Description: "mail that hamlet answered, until the answer is learnt",
 			Subjects: []string{waitingSubjects}, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
@@ -89,7 +73,8 @@ func NewWaiting(conn *natsgo.Conn, cfg WaitingConfig) (*Waiting, error) {
 		},
 		amend: func(a *amendment) error {
 			if a.Retention != jetstream.WorkQueuePolicy {
-				return fmt.Errorf("%w: the stream %s is not hamlet's: it does not delete what is acknowledged (retention: workqueue); delete it", ErrNoWaiting, WaitingStream)
+				return errors.New("it does not delete what is acknowledged (retention: workqueue); " +
+					"delete it, or use another account")
 			}
 			a.takes(waitingSubjects, waitingSubjects)
 			a.discards(jetstream.DiscardNew)
@@ -98,11 +83,10 @@ func NewWaiting(conn *natsgo.Conn, cfg WaitingConfig) (*Waiting, error) {
 			amend(a, &a.MaxBytes, cfg.Bytes, "bytes")
 			return nil
 		},
-		tell:  tellBounds(cfg.Log, "self-label", "stream", slog.String("stream", WaitingStream)),
-		older: true,
-		Names: cfg.Names, limits: raiseLimit, rights: "the user waiting of deploy/nats/hamlet.conf has them",
-	}).open(conn)
-	if err != nil {
+		older:  true,
+		rights: "the user waiting of deploy/nats/hamlet.conf has them",
+	}
+	if err := s.open(conn); err != nil {
 		return nil, err
 	}
 	return &Waiting{store: s, model: cfg.Model}, nil
@@ -110,11 +94,11 @@ func NewWaiting(conn *natsgo.Conn, cfg WaitingConfig) (*Waiting, error) {
 
 // Put stores an answer and returns when the server has acknowledged it. It tries once, for at most
 // two seconds. For two minutes the server drops a second answer of this ID. Errors that trying
-// again will not cure wrap [ErrNoWaiting], [ErrWaitingFull] or [ErrWaitingTooLarge].
+// again will not cure wrap [ErrRefused], [ErrFull] or [ErrTooLarge].
 func (w *Waiting) Put(ctx context.Context, e *stream.Event) error {
 	data, err := e.AppendProto(nil)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrWaitingTooLarge, err)
+		return fmt.Errorf("waiting answers: %w: %w", ErrTooLarge, err)
 	}
 	m := &natsgo.Msg{Subject: WaitingSubject(w.model), Data: data}
 	return w.try(ctx, func(ctx context.Context) error { return w.publish(ctx, m, jetstream.WithMsgID(w.model+"/"+e.ID)) })
@@ -123,7 +107,7 @@ func (w *Waiting) Put(ctx context.Context, e *stream.Event) error {
 // try does one thing with the server. After a failure the consumer is looked at again too.
 func (w *Waiting) try(ctx context.Context, do func(context.Context) error) error {
 	err := w.attempt(ctx, do)
-	if err != nil && !errors.Is(err, ErrWaitingFull) && !errors.Is(err, ErrWaitingTooLarge) {
+	if err != nil && !errors.Is(err, ErrFull) && !errors.Is(err, ErrTooLarge) {
 		w.consumer.Store(nil)
 	}
 	return err

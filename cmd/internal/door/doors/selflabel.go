@@ -56,7 +56,6 @@ func (f *SelfLabelFlags) Service(conn *natsgo.Conn, model string, teacher gatewa
 	}
 	store, err := nats.NewWaiting(conn, nats.WaitingConfig{
 		Model: model, After: f.SelfLabel, Bytes: f.SelfLabelSize << 20, Log: log,
-		Names: nats.Names{Bytes: "--self-label-size", Account: "--self-label-nats"},
 	})
 	if err != nil {
 		return nil, err

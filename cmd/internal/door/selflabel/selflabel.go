@@ -39,6 +39,7 @@ import (
 
 	"hamlet/cmd/internal/door/gateway"
 	"hamlet/cmd/internal/process/writebehind"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -109,7 +110,7 @@ func New(cfg Config) (*Service, error) {
 	cfg.flush, cfg.pause = cmp.Or(cfg.flush, writebehind.Flush), cmp.Or(cfg.pause, writebehind.FirstPause)
 	s := &Service{cfg: cfg, metrics: newMetrics(cfg.After), queue: make(chan stream.Event, maxQueued)}
 	s.retry = writebehind.Retry{
-		First: cfg.pause, Lasting: nats.ErrNoWaiting, Final: []error{nats.ErrWaitingFull, nats.ErrWaitingTooLarge},
+		First: cfg.pause, Lasting: nats.ErrRefused, Final: []error{nats.ErrFull, nats.ErrTooLarge},
 	}
 	for step := range s.health {
 		s.health[step] = writebehind.Health{
@@ -174,19 +175,19 @@ func (s *Service) Run(ctx context.Context) {
 func (s *Service) store(stopping, work context.Context, e *stream.Event) {
 	err := s.retry.Do(stopping, func() error {
 		err := s.cfg.Store.Put(work, e)
-		if errors.Is(err, nats.ErrWaitingFull) || errors.Is(err, nats.ErrWaitingTooLarge) {
+		if errors.Is(err, nats.ErrFull) || errors.Is(err, nats.ErrTooLarge) {
 			s.health[storing].Note(nil) // the store answers
 		} else {
-			s.health[storing].Note(err)
+			s.health[storing].Note(advice.Add(err))
 		}
 		return err
 	})
 	switch {
 	case err == nil:
 		s.metrics.stored.Inc()
-	case errors.Is(err, nats.ErrWaitingFull):
+	case errors.Is(err, nats.ErrFull):
 		s.metrics.drop(droppedFull)
-	case errors.Is(err, nats.ErrWaitingTooLarge):
+	case errors.Is(err, nats.ErrTooLarge):
 		s.metrics.drop(droppedTooLarge)
 	default:
 		s.metrics.drop(droppedStopped)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/writebehind"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -37,7 +38,7 @@ func (s *Service) teach(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.health[taking].Note(err)
+		s.health[taking].Note(advice.Add(err))
 		if time.Since(began) > patience {
 			pause = s.cfg.pause
 		}

@@ -21,6 +21,7 @@ import (
 
 	"hamlet/cmd/internal/operate/model"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/machine"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/show/progress"
@@ -245,7 +246,7 @@ func (c *Command) copy(ctx context.Context, t *taking, log *slog.Logger) (*Index
 		err = errors.Join(err, store.Close())
 		switch {
 		case errors.Is(err, state.ErrPartitions) && len(c.Model) == 0:
-			err = fmt.Errorf("%w; to back up the others alone, name each with --model; %s", err, model.OldKeys(name))
+			err = fmt.Errorf("%w; to back up the others alone, name each with --model; %s", advice.Add(err), model.OldKeys(name))
 			t.old = append(t.old, err)
 		case err != nil:
 			return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"hamlet/cmd/internal/operate/model"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/machine"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/show/progress"
@@ -238,7 +239,7 @@ func (r *restoring) all(ctx context.Context, chosen []Model, result *Restored) e
 func (r *restoring) check(ctx context.Context, m *Model, compared map[string][]Log) error {
 	p, err := m.only()
 	if err != nil {
-		return err
+		return advice.Add(err)
 	}
 	store, err := r.open(m)
 	if err != nil {
@@ -249,7 +250,7 @@ func (r *restoring) check(ctx context.Context, m *Model, compared map[string][]L
 		err = r.takes(ctx, store, m)
 	}
 	if errors.Is(err, state.ErrPartitions) { // Redis has it, and not the backup
-		err = fmt.Errorf("%w; %s", err, model.OldKeys(m.Name))
+		err = fmt.Errorf("%w; %s", advice.Add(err), model.OldKeys(m.Name))
 	}
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err

@@ -49,7 +49,7 @@ func New(ctx context.Context, cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := audit.Prepare(ctx); errors.Is(err, nats.ErrNoAudit) {
+	if err := audit.Prepare(ctx); errors.Is(err, nats.ErrRefused) {
 		cfg.Log.Warn("the console shows pages, and nothing can be done there", "error", err)
 	}
 	c := &Console{cfg: cfg, audit: audit, work: []func(context.Context) error{cfg.Guard.Run}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/show/report"
 	"hamlet/state"
 )
@@ -67,7 +68,7 @@ func (c *list) run(ctx context.Context, s *session) error {
 	for _, name := range names {
 		l, err := s.list(ctx, name)
 		if errors.Is(err, state.ErrPartitions) {
-			err = fmt.Errorf("%w; %s", err, OldKeys(name))
+			err = fmt.Errorf("%w; %s", advice.Add(err), OldKeys(name))
 			if len(c.Models) == 0 { // the others can be listed
 				l.Error, err = err.Error(), nil
 			}

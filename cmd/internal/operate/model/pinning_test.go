@@ -18,6 +18,7 @@ import (
 	"hamlet/algos/model"
 	operate "hamlet/cmd/internal/operate/model"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/scorer"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/state"
@@ -121,6 +122,7 @@ func (r *pins) must(args string, want ...string) {
 func (r *pins) fails(args string, status int, want string) {
 	r.t.Helper()
 	_, err := r.run(args)
+	err = advice.Add(err) // as main does
 	if cli.Status(err) != status || err == nil || !strings.Contains(err.Error(), want) {
 		r.t.Errorf("%s: %v, status %d; want %q and %d", args, err, cli.Status(err), want, status)
 	}

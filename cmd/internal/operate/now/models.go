@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/web/page"
 	"hamlet/state"
 	"hamlet/stream"
@@ -74,7 +75,7 @@ func (v *versions) idle(ctx context.Context) (bool, error) {
 
 func (v *versions) read(ctx context.Context) (now Learnt, err error) {
 	if err := v.store.Layout(ctx); err != nil {
-		return now, err
+		return now, advice.Add(err)
 	}
 	head, err := v.store.Heading(ctx, state.Head)
 	if errors.Is(err, state.ErrNone) {

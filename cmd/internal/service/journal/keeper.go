@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/cmd/internal/process/writebehind"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -23,7 +24,7 @@ const (
 )
 
 var retry = writebehind.Retry{
-	First: writebehind.FirstPause, Lasting: nats.ErrNoJournal, Final: []error{nats.ErrJournalTooLarge},
+	First: writebehind.FirstPause, Lasting: nats.ErrRefused, Final: []error{nats.ErrTooLarge},
 }
 
 // A Keeper writes lines in the order in which they come. While it cannot write,
@@ -99,7 +100,7 @@ func (k *Keeper) keep(stopping, work context.Context, batch []stream.JournalEntr
 	id := fmt.Sprintf("%s.%d", k.prefix, k.batches)
 	err := retry.Do(stopping, func() error {
 		err := k.write(work, id, batch)
-		k.health.Note(err)
+		k.health.Note(advice.Add(err))
 		return err
 	})
 	if err != nil {

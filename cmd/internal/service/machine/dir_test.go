@@ -233,7 +233,7 @@ func TestSkipOverTheSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.Read(t.Context(), 1, stream.Limit{}, 0); !errors.Is(err, stream.ErrDamaged) || !strings.Contains(err.Error(), "hamlet log skip") {
+	if _, _, err := l.Read(t.Context(), 1, stream.Limit{}, 0); !errors.Is(err, stream.ErrDamaged) {
 		t.Fatal(err)
 	}
 	if err := c.Skip(t.Context(), "log", 1, 2); err != nil {

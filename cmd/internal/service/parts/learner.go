@@ -80,7 +80,7 @@ func (s *Set) openAnswered(model string, remembered int) (*answered.Service, err
 		return nil, err
 	}
 	j, err := nats.NewJournal(conn, nats.JournalConfig{
-		Model: model, Labels: true, Names: settings.JournalNames, Log: s.Log,
+		Model: model, Labels: true, Log: s.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/background"
 	"hamlet/cmd/internal/service/scorer"
 	"hamlet/cmd/internal/service/settings"
@@ -66,16 +67,12 @@ func (s *Set) OpenRedis(ctx context.Context, f settings.Redis, versions settings
 	s.OnClose(func() { store.Close() })
 	defer s.WaitFor(ctx, "Redis")()
 	if err := store.Ping(ctx); err != nil {
-		return err
+		return advice.Add(err)
 	}
 	if versions == (settings.Versions{}) || versions.RedisEvicts { // it only reads, or was told
 		return nil
 	}
-	err = store.CheckPolicy(ctx)
-	if errors.Is(err, redis.ErrEvicts) {
-		err = fmt.Errorf("%w, or accept that with --redis-evicts", err)
-	}
-	return err
+	return advice.Add(store.CheckPolicy(ctx))
 }
 
 // OpenNATS connects to NATS.
@@ -134,7 +131,7 @@ func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (stream.Notices
 		return nil, err
 	}
 	publisher, err := nats.NewAlerts(conn, nats.AlertsConfig{
-		Replicas: f.AlertReplicas, Names: nats.Names{Replicas: "--alert-replicas"}, Log: s.Log,
+		Replicas: f.AlertReplicas, Log: s.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -144,7 +141,7 @@ func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (stream.Notices
 	switch err := publisher.Prepare(start); {
 	case err == nil:
 	case errors.Is(err, stream.ErrAlerts):
-		return nil, fmt.Errorf("%w; --no-publish-alerts goes without", err)
+		return nil, fmt.Errorf("%w; --no-publish-alerts goes without", advice.Add(err))
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	default:

@@ -27,6 +27,7 @@ import (
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/httpd"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/answered"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/state"
@@ -136,7 +137,7 @@ func (s *Set) Run(ctx context.Context, h HTTP, work func(context.Context) error)
 	if work != nil {
 		g.Go(func() error { return work(ctx) })
 	}
-	return g.Wait()
+	return advice.Add(g.Wait())
 }
 
 // CheckOpenFiles returns an error that says what to do if the process may open fewer

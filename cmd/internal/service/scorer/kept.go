@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/writebehind"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -33,7 +34,7 @@ const (
 )
 
 var mailRetry = writebehind.Retry{
-	First: writebehind.FirstPause, Lasting: nats.ErrNoKept, Final: []error{nats.ErrKeptTooLarge},
+	First: writebehind.FirstPause, Lasting: nats.ErrRefused, Final: []error{nats.ErrTooLarge},
 }
 
 // Why mail is not kept, as the metrics show it.
@@ -146,17 +147,17 @@ func (k *mailKeeper) run(ctx context.Context) {
 func (k *mailKeeper) keep(stopping, work context.Context, m *nats.KeptMail) {
 	err := mailRetry.Do(stopping, func() error {
 		err := k.store.Put(work, m)
-		if errors.Is(err, nats.ErrKeptTooLarge) {
+		if errors.Is(err, nats.ErrTooLarge) {
 			k.health.Note(nil) // the store answers
 		} else {
-			k.health.Note(err)
+			k.health.Note(advice.Add(err))
 		}
 		return err
 	})
 	switch {
 	case err == nil:
 		k.metrics.mailKept.Inc()
-	case errors.Is(err, nats.ErrKeptTooLarge):
+	case errors.Is(err, nats.ErrTooLarge):
 		k.lose(m, mailTooLarge)
 	default:
 		k.lose(m, mailStopped)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/state"
 )
 
@@ -111,7 +112,7 @@ func (l *loader) unreachable(ctx context.Context, err error) {
 	if !l.down {
 		l.down = true
 		l.metrics.loadFailures.Inc()
-		l.log.Warn("the state can't be read, the last good model is served on", "model", l.name, "error", err)
+		l.log.Warn("the state can't be read, the last good model is served on", "model", l.name, "error", advice.Add(err))
 	}
 }
 
@@ -163,7 +164,7 @@ func (l *loader) follow(ctx context.Context) error {
 	if l.bad != nil && before == nil {
 		l.metrics.loadFailures.Inc()
 		l.log.Error("a checkpoint can't be served, the one before is if there was one",
-			"model", l.name, "version", named.Version, "error", l.bad)
+			"model", l.name, "version", named.Version, "error", advice.Add(l.bad))
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
 
 // Config returns the adapter's configuration for the brokers at these addresses.
 func (f KafkaAccess) Config(brokers []string, clientID string, log *slog.Logger) (kafka.Config, error) {
-	cfg := kafka.Config{Brokers: brokers, ClientID: clientID, Log: log, MaxOutage: f.KafkaOutage, OutageName: "--kafka-outage", Seen: new(kafka.SeenTopics)}
+	cfg := kafka.Config{Brokers: brokers, ClientID: clientID, Log: log, MaxOutage: f.KafkaOutage, Seen: new(kafka.SeenTopics)}
 	for _, addr := range brokers {
 		if err := checkAddress("kafka", addr); err != nil {
 			return cfg, err
@@ -202,7 +202,6 @@ func (f Redis) Check() error {
 func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 	cfg := redis.Config{
 		Addr: f.Redis, Username: f.RedisUser, Password: f.RedisPassword, DB: f.RedisDB, Model: model, Log: log,
-		Names:   redis.Names{Cluster: "--redis-cluster", Sentinel: "--redis-sentinel", Replicas: "--redis-wait"},
 		Cluster: f.RedisCluster, Sentinel: f.RedisSentinel, SentinelUsername: f.RedisSentinelUser, SentinelPassword: f.RedisSentinelPassword,
 	}
 	addrs := strings.Split(f.Redis, ",")

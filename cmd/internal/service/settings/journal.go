@@ -27,12 +27,9 @@ func (f Journal) Check() error {
 	return errors.Join(cli.Range("--journal-size", int(f.JournalSize), 1, 1<<20), cli.Range("--journal-replicas", f.JournalReplicas, 1, nats.MostReplicas))
 }
 
-// JournalNames are what errors of the journal call its settings.
-var JournalNames = nats.Names{Without: "go without (--no-journal)", Replicas: "--journal-replicas", Bytes: "--journal-size"}
-
 // Config returns the adapter's configuration for a model's decisions.
 func (f Journal) Config(model string, log *slog.Logger) nats.JournalConfig {
 	return nats.JournalConfig{
-		Model: model, Age: f.JournalAge, Bytes: f.JournalSize << 20, Replicas: f.JournalReplicas, Names: JournalNames, Log: log,
+		Model: model, Age: f.JournalAge, Bytes: f.JournalSize << 20, Replicas: f.JournalReplicas, Log: log,
 	}
 }

@@ -45,7 +45,6 @@ func (f KeepMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *
 	}
 	kept, err = nats.NewKept(conn, nats.KeptConfig{
 		Model: model, Age: time.Duration(f.KeepMail) * 24 * time.Hour, Bytes: f.KeepMailSize << 20, Log: log,
-		Names: nats.Names{Without: "leave out --keep-mail", Bytes: "--keep-mail-size", Account: "--keep-mail-nats"},
 	})
 	if err != nil {
 		done()

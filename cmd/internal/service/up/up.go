@@ -20,6 +20,7 @@ import (
 	"hamlet/cmd/internal/door/doors"
 	"hamlet/cmd/internal/operate/console"
 	"hamlet/cmd/internal/process/httpd"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/alert"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/cmd/internal/service/ingest"
@@ -224,6 +225,7 @@ func (cfg *config) awaitScorer(ctx context.Context) {
 // so, and notes err for ready and summary. A learner that has never held a model ends all of
 // it, unless the log is what ended it: who starts with a wrong flag is to see that at once.
 func (r *run) outlive(ctx context.Context, err error) bool {
+	err = advice.Add(err)
 	ofLog := errors.Is(err, follow.ErrReplaced) || errors.Is(err, follow.ErrBehind) || errors.Is(err, follow.ErrGap) ||
 		errors.Is(err, stream.ErrDamaged)
 	if ctx.Err() != nil || r.cfg.once || !r.held.Load() && !ofLog {
