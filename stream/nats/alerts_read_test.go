@@ -20,7 +20,7 @@ func readAlerts(t *testing.T, conn *natsgo.Conn, model string, since time.Time) 
 	t.Helper()
 	for a, err := range nats.ReadAlerts(patience(t), conn, model, since) {
 		switch {
-		case errors.As(err, new(*nats.AlertError)):
+		case errors.As(err, new(*nats.MessageError)):
 			ids = append(ids, "?")
 		case err != nil:
 			t.Fatal(err)

@@ -50,20 +50,16 @@ const (
 )
 
 // ReadJournalBack yields the decisions of a model's journal that stand before a place, the newest
-// first, back to those that were written at since (zero: all of them). It holds 9 MB of the
-// stream at most, and what the client has fetched ahead: older messages of a step are let go, and
-// read again in the next. Errors are those of [ReadJournal].
+// first, back to those that were written at since (zero: all of them). It passes over the lines which
+// wanted (nil: all) does not take, as the bytes that were written: to decode a line costs some ten
+// times as much as to look for a few bytes in it. It holds 9 MB of the stream at most, and what the
+// client has fetched ahead: older messages of a step are let go, and read again in the next. Errors
+// are those of [ReadJournal].
 //
 // Decisions stand in the order in which scorers wrote them. Of several scorers, the order of
 // their times may differ from that by a second.
-func ReadJournalBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time) iter.Seq2[JournalLine, error] {
-	return SearchJournalBack(ctx, conn, model, before, since, nil)
-}
-
-// SearchJournalBack is ReadJournalBack that passes over the lines which wanted does not take, as
-// the bytes that were written. To decode a line costs some ten times as much as to look for a few
-// bytes in it.
-func SearchJournalBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time, wanted func(line []byte) bool) iter.Seq2[JournalLine, error] {
+func ReadJournalBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time,
+	wanted func(line []byte) bool) iter.Seq2[JournalLine, error] {
 	return func(yield func(JournalLine, error) bool) {
 		err := readBack(ctx, conn, model, before, since, wanted, yield)
 		if err != nil {
@@ -166,7 +162,7 @@ func (r *rawLine) decode(model string, wanted func([]byte) bool) (JournalLine, e
 	}
 	var err error
 	if l.JournalEntry, err = decodeLine(r.subject, model, r.line); err != nil {
-		err = &JournalLineError{Sequence: r.place.Sequence, Err: err}
+		err = &MessageError{Sequence: r.place.Sequence, Err: err}
 	}
 	return l, err
 }

@@ -23,9 +23,9 @@ func TestJournalIsReadBack(t *testing.T) {
 	var wanted func([]byte) bool
 	back := func(model string, before nats.JournalPlace, since time.Time) (found []nats.JournalLine, bad int) {
 		t.Helper()
-		for l, err := range nats.SearchJournalBack(ctx, conn, model, before, since, wanted) {
+		for l, err := range nats.ReadJournalBack(ctx, conn, model, before, since, wanted) {
 			switch {
-			case errors.As(err, new(*nats.JournalLineError)):
+			case errors.As(err, new(*nats.MessageError)):
 				bad++
 			case err != nil:
 				t.Fatal(err)
@@ -136,8 +136,8 @@ func TestJournalBackHoldsLittle(t *testing.T) {
 	}
 	lines, bad, largest := 0, 0, uint64(0)
 	var last nats.JournalPlace
-	for l, err := range nats.ReadJournalBack(ctx, conn, "default", nats.JournalPlace{}, time.Time{}) {
-		var wrong *nats.JournalLineError
+	for l, err := range nats.ReadJournalBack(ctx, conn, "default", nats.JournalPlace{}, time.Time{}, nil) {
+		var wrong *nats.MessageError
 		switch {
 		case errors.As(err, &wrong):
 			bad++

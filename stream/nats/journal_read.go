@@ -34,7 +34,7 @@ func readLines(ctx context.Context, conn *natsgo.Conn, model string, since time.
 					continue
 				}
 				if err != nil {
-					err = &JournalLineError{Sequence: sequence, Err: err}
+					err = &MessageError{Sequence: sequence, Err: err}
 				}
 				if !yield(e, err) {
 					return false
@@ -119,26 +119,14 @@ func follow(ctx context.Context, js jetstream.JetStream, model string, since tim
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		m, place, err := next(ctx, messages)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !readingDenied(JournalStream, js.Conn().LastError(), before) {
-			continue // nothing was written
-		}
-		if err != nil {
-			return err
-		}
+	return tail(ctx, js, JournalStream, consumer, before, func(m jetstream.Msg, at *jetstream.MsgMetadata) {
 		for line := range bytes.Lines(m.Data()) {
 			if e, err := decodeLine(m.Subject(), model, line); err == nil && !e.Time.Before(since) {
 				take(&e)
 			}
 		}
-		*last = place.Sequence.Stream
-	}
+		*last = at.Sequence.Stream
+	})
 }
 
 // decodeLine reads a line that was published to subject. Who may publish labels cannot
@@ -150,15 +138,3 @@ func decodeLine(subject, model string, line []byte) (stream.JournalEntry, error)
 	}
 	return e, err
 }
-
-// A JournalLineError says that one line of the journal cannot be read.
-type JournalLineError struct {
-	Sequence uint64 // of its message in the stream
-	Err      error
-}
-
-// Error names the message.
-func (e *JournalLineError) Error() string { return fmt.Sprintf("message %d: %v", e.Sequence, e.Err) }
-
-// Unwrap returns Err.
-func (e *JournalLineError) Unwrap() error { return e.Err }

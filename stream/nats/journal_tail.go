@@ -89,7 +89,7 @@ func (t *JournalTail) Run(ctx context.Context, conn *natsgo.Conn) error {
 	}()
 	before := conn.LastError()
 	err = t.run(connected, js)
-	switch now := conn.LastError(); {
+	switch {
 	case ctx.Err() != nil:
 		return nil
 	case connected.Err() != nil:
@@ -97,12 +97,9 @@ func (t *JournalTail) Run(ctx context.Context, conn *natsgo.Conn) error {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		t.last = 0
 		return fmt.Errorf("read the journal %s: %w", JournalStream, ErrNoDecisions)
-	case errors.Is(err, natsgo.ErrNoResponders):
-		return fmt.Errorf("read the journal %s: the server has no JetStream for this user: %w", JournalStream, err)
-	case readingDenied(JournalStream, now, before):
-		return fmt.Errorf("read the journal %s: the user may not read decisions: %w; the operator of deploy/nats/hamlet.conf may", JournalStream, now)
 	}
-	return fmt.Errorf("read the journal %s: %w", JournalStream, err)
+	return fmt.Errorf("read the journal %s: %w", JournalStream,
+		readingError(err, JournalStream, "decisions", conn.LastError(), before))
 }
 
 func (t *JournalTail) run(ctx context.Context, js jetstream.JetStream) error {
@@ -111,22 +108,13 @@ func (t *JournalTail) run(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		m, place, err := next(ctx, messages)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !readingDenied(JournalStream, js.Conn().LastError(), before) {
-			continue // nothing was written
-		}
-		if err != nil {
-			return err
-		}
-		t.last = place.Sequence.Stream
-		t.Take(JournalBatch{Labels: m.Subject() == JournalLabelSubject(t.Model), Behind: t.last < end && place.NumPending > 0, model: t.Model, subject: m.Subject(), data: m.Data()})
-	}
+	return tail(ctx, js, JournalStream, consumer, before, func(m jetstream.Msg, at *jetstream.MsgMetadata) {
+		t.last = at.Sequence.Stream
+		t.Take(JournalBatch{
+			Labels: m.Subject() == JournalLabelSubject(t.Model), Behind: t.last < end && at.NumPending > 0,
+			model: t.Model, subject: m.Subject(), data: m.Data(),
+		})
+	})
 }
 
 // open returns a consumer that begins at the place of t, and the stream's last sequence. It

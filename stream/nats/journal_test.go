@@ -82,7 +82,7 @@ func TestJournalIsReadAsWritten(t *testing.T) {
 	}
 	var found, bad int
 	for _, err := range nats.ReadJournal(ctx, conn, "billing", time.Time{}) {
-		if found++; errors.As(err, new(*nats.JournalLineError)) {
+		if found++; errors.As(err, new(*nats.MessageError)) {
 			bad++
 		}
 	}

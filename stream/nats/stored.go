@@ -13,6 +13,18 @@ import (
 // readTimeout bounds the wait for the next message of a stream.
 const readTimeout = 10 * time.Second
 
+// A MessageError says that a message of a stream, or a line of one, cannot be read.
+type MessageError struct {
+	Sequence uint64 // of the message in the stream
+	Err      error
+}
+
+// Error names the message.
+func (e *MessageError) Error() string { return fmt.Sprintf("message %d: %v", e.Sequence, e.Err) }
+
+// Unwrap returns Err.
+func (e *MessageError) Unwrap() error { return e.Err }
+
 // A stored names messages that a stream of JetStream holds.
 type stored struct {
 	stream   string
@@ -129,6 +141,28 @@ func streamState(ctx context.Context, js jetstream.JetStream, name, what string)
 		return jetstream.StreamState{}, readingError(err, name, what, js.Conn().LastError(), before)
 	}
 	return s.CachedInfo().State, nil
+}
+
+// tail calls take for each message of a consumer as they come, until ctx ends, the server fails, or
+// refuses to give more. before is the connection's last error before the consumer was made.
+func tail(ctx context.Context, js jetstream.JetStream, name string, consumer jetstream.Consumer, before error,
+	take func(jetstream.Msg, *jetstream.MsgMetadata)) error {
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, at, err := next(ctx, messages)
+		switch {
+		case err == nil:
+			take(m, at)
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !readingDenied(name, js.Conn().LastError(), before):
+			// Nothing was written.
+		default:
+			return err
+		}
+	}
 }
 
 // next returns the next message and where it stands in the stream.

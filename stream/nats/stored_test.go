@@ -62,7 +62,7 @@ func TestReadingEndsWithTheStream(t *testing.T) {
 	close(changed)
 	select {
 	case err := <-ended:
-		if lineError := new(nats.JournalLineError); err == nil || errors.As(err, &lineError) {
+		if lineError := new(nats.MessageError); err == nil || errors.As(err, &lineError) {
 			t.Errorf("the read ended with %v", err)
 		}
 	case <-ctx.Done():

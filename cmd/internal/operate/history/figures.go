@@ -37,7 +37,7 @@ func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter
 	table.Figures = answered.Of(func(yield func(*stream.JournalEntry) bool) {
 		for e, err := range nats.ReadJournal(ctx, conn, model, f.Since) {
 			switch {
-			case errors.As(err, new(*nats.JournalLineError)):
+			case errors.As(err, new(*nats.MessageError)):
 				table.Damaged++
 				continue
 			case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

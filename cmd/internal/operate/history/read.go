@@ -165,8 +165,8 @@ func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit
 	}
 	found := Found{LabelsMissing: !complete}
 	match, more := f.Match(), false
-	for line, err := range nats.SearchJournalBack(ctx, conn, model, before, f.Since, f.holding()) {
-		if errors.As(err, new(*nats.JournalLineError)) {
+	for line, err := range nats.ReadJournalBack(ctx, conn, model, before, f.Since, f.holding()) {
+		if errors.As(err, new(*nats.MessageError)) {
 			found.Damaged++
 			continue
 		}
@@ -217,7 +217,7 @@ func labels(ctx context.Context, conn *natsgo.Conn, model string, f *Filter) (fo
 	found = map[string]given{}
 	for e, err := range nats.ReadJournalLabels(half, conn, model, f.Since) {
 		switch {
-		case errors.As(err, new(*nats.JournalLineError)):
+		case errors.As(err, new(*nats.MessageError)):
 		case err != nil && errors.Is(half.Err(), context.DeadlineExceeded):
 			return found, false, nil
 		case err != nil:

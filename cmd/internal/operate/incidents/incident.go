@@ -47,7 +47,7 @@ func Read(ctx context.Context, conn *natsgo.Conn, model string) (all []*Incident
 	var n incidents
 	for a, err := range nats.ReadAlerts(ctx, conn, model, time.Time{}) {
 		switch {
-		case errors.As(err, new(*nats.AlertError)):
+		case errors.As(err, new(*nats.MessageError)):
 			damaged++
 		case err != nil:
 			return nil, damaged, err

@@ -97,7 +97,7 @@ func (r *Reader) readLabels(ctx context.Context) error {
 	}
 	for e, err := range nats.ReadJournalLabels(ctx, r.conn, r.model, since) {
 		switch {
-		case errors.As(err, new(*nats.JournalLineError)):
+		case errors.As(err, new(*nats.MessageError)):
 			continue
 		case ended(ctx, err):
 			if n > 0 {
@@ -120,9 +120,9 @@ func (r *Reader) readLabels(ctx context.Context) error {
 
 func (r *Reader) readAnswers(ctx context.Context) error {
 	top, n, most := nats.JournalPlace{}, 0, mostLines
-	for line, err := range nats.ReadJournalBack(ctx, r.conn, r.model, nats.JournalPlace{}, r.Since()) {
+	for line, err := range nats.ReadJournalBack(ctx, r.conn, r.model, nats.JournalPlace{}, r.Since(), nil) {
 		switch {
-		case errors.As(err, new(*nats.JournalLineError)):
+		case errors.As(err, new(*nats.MessageError)):
 			continue
 		case ended(ctx, err):
 			r.rise(top)
