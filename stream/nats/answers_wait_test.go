@@ -125,10 +125,10 @@ func TestAFullStreamRefusesAnswers(t *testing.T) {
 		err = w.Put(patience(t), answer(fmt.Sprint(stored), 100<<10))
 	}
 	stored--
-	if !errors.Is(err, nats.ErrFull) || stored < 9 {
+	if !errors.Is(err, stream.ErrFull) || stored < 9 {
 		t.Fatalf("%d of 100 KiB are stored, then %v", stored, err)
 	}
-	if err := w.Put(patience(t), answer("large", 2<<20)); !errors.Is(err, nats.ErrTooLarge) {
+	if err := w.Put(patience(t), answer("large", 2<<20)); !errors.Is(err, stream.ErrTooLarge) {
 		t.Errorf("2 MiB: %v", err)
 	}
 	receive(t, w, func(a *nats.WaitingAnswer) bool {

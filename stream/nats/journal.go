@@ -104,13 +104,13 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 // acknowledged it. It tries once, for at most two seconds. id names the message: for two
 // minutes the server drops a second one of that id. Trying again later than that after an
 // error may write the entries twice, if the server had stored them and could not say so.
-// Errors that trying again will not cure wrap [ErrRefused] or [ErrTooLarge].
+// Errors that trying again will not cure wrap [ErrRefused] or [stream.ErrTooLarge].
 func (j *Journal) Append(ctx context.Context, id string, entries []stream.JournalEntry) error {
 	m := natsgo.NewMsg(j.subject)
 	for i := range entries {
 		var err error
 		if m.Data, err = entries[i].AppendJSON(m.Data); err != nil {
-			return fmt.Errorf("journal: %w: %w", ErrTooLarge, err)
+			return fmt.Errorf("journal: %w: %w", stream.ErrTooLarge, err)
 		}
 	}
 	return j.attempt(ctx, func(ctx context.Context) error { return j.publish(ctx, m, jetstream.WithMsgID(id)) })

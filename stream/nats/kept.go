@@ -131,7 +131,7 @@ const (
 
 // Put stores a message and returns when the server has acknowledged it. It tries once, for at
 // most two seconds. Errors that trying again will not cure wrap [ErrRefused] or
-// [ErrTooLarge]. Whoever tries again gives the same m, in which Put notes what it began.
+// [stream.ErrTooLarge]. Whoever tries again gives the same m, in which Put notes what it began.
 func (k *Kept) Put(ctx context.Context, m *KeptMail) error {
 	return k.attempt(ctx, func(ctx context.Context) error { return k.put(ctx, m) })
 }
@@ -157,10 +157,10 @@ func (k *Kept) put(ctx context.Context, m *KeptMail) error {
 		Bucket: KeptBucket, NUID: m.begun.chunk, Size: uint64(len(chunk)), Chunks: 1, Digest: jetstream.GetObjectDigestValue(digest),
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		return fmt.Errorf("%w: %w", stream.ErrTooLarge, err)
 	}
 	if int64(len(chunk)) > k.conn.MaxPayload()-maxKeptHeader {
-		return ErrTooLarge // before its description stands there
+		return stream.ErrTooLarge // before its description stands there
 	}
 	err = k.publish(ctx, &natsgo.Msg{Subject: keptMeta(name), Data: meta}, jetstream.WithExpectLastSequencePerSubject(0))
 	stands := isAPI(err, jsWrongLastSequence)

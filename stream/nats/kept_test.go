@@ -16,6 +16,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"hamlet/stream"
 	"hamlet/stream/mail"
 	"hamlet/stream/nats"
 )
@@ -145,7 +146,7 @@ func TestKeptMailIsReadAgain(t *testing.T) {
 	noise := make([]byte, 2<<20)
 	_, _ = rand.Read(noise)
 	large.Message = append(large.Message, noise...)
-	if err := k.Put(patience(t), large); !errors.Is(err, nats.ErrTooLarge) {
+	if err := k.Put(patience(t), large); !errors.Is(err, stream.ErrTooLarge) {
 		t.Errorf("a large message: %v", err)
 	}
 	if _, err := r.Get(patience(t), large.Identity); !errors.Is(err, nats.ErrNotKept) {

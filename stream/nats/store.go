@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hamlet/stream"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -22,18 +23,12 @@ const MostReplicas = 5
 // attemptTimeout bounds one request to JetStream. An answer takes a disk write or two.
 const attemptTimeout = 2 * time.Second
 
-// Errors of what is published to a stream of JetStream.
-var (
-	// ErrRefused: the server does not take it, and will not until somebody changes the server or a setting.
-	// The error is a [RefusedError], and its text says what to change. Try again after minutes.
-	ErrRefused = errors.New("jetstream refuses")
-
-	// ErrTooLarge: the server carries no message of this size. Go on without it.
-	ErrTooLarge = errors.New("the message is too large for the server")
-
-	// ErrFull: the stream holds as many bytes as it may, and drops none. Go on without the message.
-	ErrFull = errors.New("the stream is full")
-)
+// ErrRefused: the server does not take it, and will not until somebody changes the server or a setting.
+// The error is a [RefusedError], and its text says what to change. Try again after minutes.
+//
+// What is published to a stream may also be [stream.ErrTooLarge], or [stream.ErrFull] where the stream
+// drops nothing: go on without it.
+var ErrRefused = errors.New("jetstream refuses")
 
 // A RefusedError is why a server refuses a stream, or what is published to it.
 type RefusedError struct {
@@ -108,7 +103,7 @@ func (s *store) attempt(ctx context.Context, do func(context.Context) error) err
 	if err == nil {
 		return nil
 	}
-	if err = s.explain(err, before); !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrFull) {
+	if err = s.explain(err, before); !errors.Is(err, stream.ErrTooLarge) && !errors.Is(err, stream.ErrFull) {
 		s.forget()
 	}
 	return err
@@ -278,12 +273,12 @@ func (s *store) explain(err, before error) error {
 		}
 	}
 	switch {
-	case errors.Is(err, ErrRefused), errors.Is(err, ErrTooLarge): // decided where more was known
+	case errors.Is(err, ErrRefused), errors.Is(err, stream.ErrTooLarge): // decided where more was known
 		return err
 	case isTooLarge(err):
-		return fmt.Errorf("%s: %w: %w", s.what, ErrTooLarge, err)
+		return fmt.Errorf("%s: %w: %w", s.what, stream.ErrTooLarge, err)
 	case isFull(err):
-		return fmt.Errorf("%s: %w: %w", s.what, ErrFull, err)
+		return fmt.Errorf("%s: %w: %w", s.what, stream.ErrFull, err)
 	case errors.Is(err, natsgo.ErrNoResponders), isNotEnabled(err):
 		return s.refused(SettingStream,
 			fmt.Errorf("the server has no JetStream for this account: %w; switch it on (nats-server -js)", err))

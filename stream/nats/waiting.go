@@ -94,11 +94,11 @@ func NewWaiting(conn *natsgo.Conn, cfg WaitingConfig) (*Waiting, error) {
 
 // Put stores an answer and returns when the server has acknowledged it. It tries once, for at most
 // two seconds. For two minutes the server drops a second answer of this ID. Errors that trying
-// again will not cure wrap [ErrRefused], [ErrFull] or [ErrTooLarge].
+// again will not cure wrap [ErrRefused], [stream.ErrFull] or [stream.ErrTooLarge].
 func (w *Waiting) Put(ctx context.Context, e *stream.Event) error {
 	data, err := e.AppendProto(nil)
 	if err != nil {
-		return fmt.Errorf("waiting answers: %w: %w", ErrTooLarge, err)
+		return fmt.Errorf("waiting answers: %w: %w", stream.ErrTooLarge, err)
 	}
 	m := &natsgo.Msg{Subject: WaitingSubject(w.model), Data: data}
 	return w.try(ctx, func(ctx context.Context) error { return w.publish(ctx, m, jetstream.WithMsgID(w.model+"/"+e.ID)) })
@@ -107,7 +107,7 @@ func (w *Waiting) Put(ctx context.Context, e *stream.Event) error {
 // try does one thing with the server. After a failure the consumer is looked at again too.
 func (w *Waiting) try(ctx context.Context, do func(context.Context) error) error {
 	err := w.attempt(ctx, do)
-	if err != nil && !errors.Is(err, ErrFull) && !errors.Is(err, ErrTooLarge) {
+	if err != nil && !errors.Is(err, stream.ErrFull) && !errors.Is(err, stream.ErrTooLarge) {
 		w.consumer.Store(nil)
 	}
 	return err

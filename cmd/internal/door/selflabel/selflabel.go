@@ -110,7 +110,7 @@ func New(cfg Config) (*Service, error) {
 	cfg.flush, cfg.pause = cmp.Or(cfg.flush, writebehind.Flush), cmp.Or(cfg.pause, writebehind.FirstPause)
 	s := &Service{cfg: cfg, metrics: newMetrics(cfg.After), queue: make(chan stream.Event, maxQueued)}
 	s.retry = writebehind.Retry{
-		First: cfg.pause, Lasting: nats.ErrRefused, Final: []error{nats.ErrFull, nats.ErrTooLarge},
+		First: cfg.pause, Lasting: nats.ErrRefused, Final: []error{stream.ErrFull, stream.ErrTooLarge},
 	}
 	for step := range s.health {
 		s.health[step] = writebehind.Health{
@@ -175,7 +175,7 @@ func (s *Service) Run(ctx context.Context) {
 func (s *Service) store(stopping, work context.Context, e *stream.Event) {
 	err := s.retry.Do(stopping, func() error {
 		err := s.cfg.Store.Put(work, e)
-		if errors.Is(err, nats.ErrFull) || errors.Is(err, nats.ErrTooLarge) {
+		if errors.Is(err, stream.ErrFull) || errors.Is(err, stream.ErrTooLarge) {
 			s.health[storing].Note(nil) // the store answers
 		} else {
 			s.health[storing].Note(advice.Add(err))
@@ -185,9 +185,9 @@ func (s *Service) store(stopping, work context.Context, e *stream.Event) {
 	switch {
 	case err == nil:
 		s.metrics.stored.Inc()
-	case errors.Is(err, nats.ErrFull):
+	case errors.Is(err, stream.ErrFull):
 		s.metrics.drop(droppedFull)
-	case errors.Is(err, nats.ErrTooLarge):
+	case errors.Is(err, stream.ErrTooLarge):
 		s.metrics.drop(droppedTooLarge)
 	default:
 		s.metrics.drop(droppedStopped)

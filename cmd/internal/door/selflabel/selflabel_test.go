@@ -381,7 +381,7 @@ func TestQueuedBytesAreBounded(t *testing.T) {
 // What the store refuses for good is counted by its reason, and not tried again.
 func TestRefusedAnswersAreCounted(t *testing.T) {
 	t.Parallel()
-	for reason, refusal := range map[string]error{droppedFull: nats.ErrFull, droppedTooLarge: nats.ErrTooLarge} {
+	for reason, refusal := range map[string]error{droppedFull: stream.ErrFull, droppedTooLarge: stream.ErrTooLarge} {
 		registry := prometheus.NewRegistry()
 		s, stop := start(t, "", Config{After: time.Hour, Registerer: registry, Store: fakeStore{func(context.Context) error { return fmt.Errorf("put: %w", refusal) }}})
 		s.Answered("default", mail, verdict("a", stream.DecideSpam))
@@ -392,7 +392,7 @@ func TestRefusedAnswersAreCounted(t *testing.T) {
 		}
 	}
 	// A store that refuses answers is not away any more.
-	for reason, refusal := range map[string]error{droppedFull: nats.ErrFull, droppedTooLarge: nats.ErrTooLarge} {
+	for reason, refusal := range map[string]error{droppedFull: stream.ErrFull, droppedTooLarge: stream.ErrTooLarge} {
 		tries := 0
 		s, stop := start(t, "", Config{After: time.Hour, Store: fakeStore{func(context.Context) error {
 			if tries++; tries == 1 {

@@ -24,7 +24,7 @@ const (
 )
 
 var retry = writebehind.Retry{
-	First: writebehind.FirstPause, Lasting: nats.ErrRefused, Final: []error{nats.ErrTooLarge},
+	First: writebehind.FirstPause, Lasting: nats.ErrRefused, Final: []error{stream.ErrTooLarge},
 }
 
 // A Keeper writes lines in the order in which they come. While it cannot write,

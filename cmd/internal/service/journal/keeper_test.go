@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"hamlet/stream"
-	"hamlet/stream/nats"
 )
 
 func counters() Counters {
@@ -79,7 +78,7 @@ func TestStuckJournalDelaysTheEndLittle(t *testing.T) {
 	}
 	// Lines that the server will never take are not tried again.
 	c = counters()
-	k = NewKeeper(func(context.Context, string, []stream.JournalEntry) error { return nats.ErrTooLarge }, c, slog.New(slog.DiscardHandler))
+	k = NewKeeper(func(context.Context, string, []stream.JournalEntry) error { return stream.ErrTooLarge }, c, slog.New(slog.DiscardHandler))
 	k.keep(t.Context(), t.Context(), make([]stream.JournalEntry, 3))
 	if lost := testutil.ToFloat64(c.Lost); lost != 3 {
 		t.Errorf("%v lines are lost, want 3", lost)

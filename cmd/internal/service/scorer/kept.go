@@ -34,7 +34,7 @@ const (
 )
 
 var mailRetry = writebehind.Retry{
-	First: writebehind.FirstPause, Lasting: nats.ErrRefused, Final: []error{nats.ErrTooLarge},
+	First: writebehind.FirstPause, Lasting: nats.ErrRefused, Final: []error{stream.ErrTooLarge},
 }
 
 // Why mail is not kept, as the metrics show it.
@@ -147,7 +147,7 @@ func (k *mailKeeper) run(ctx context.Context) {
 func (k *mailKeeper) keep(stopping, work context.Context, m *nats.KeptMail) {
 	err := mailRetry.Do(stopping, func() error {
 		err := k.store.Put(work, m)
-		if errors.Is(err, nats.ErrTooLarge) {
+		if errors.Is(err, stream.ErrTooLarge) {
 			k.health.Note(nil) // the store answers
 		} else {
 			k.health.Note(advice.Add(err))
@@ -157,7 +157,7 @@ func (k *mailKeeper) keep(stopping, work context.Context, m *nats.KeptMail) {
 	switch {
 	case err == nil:
 		k.metrics.mailKept.Inc()
-	case errors.Is(err, nats.ErrTooLarge):
+	case errors.Is(err, stream.ErrTooLarge):
 		k.lose(m, mailTooLarge)
 	default:
 		k.lose(m, mailStopped)

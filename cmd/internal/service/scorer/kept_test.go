@@ -136,7 +136,7 @@ func TestMailKeeperIsBounded(t *testing.T) {
 	k = newMailKeeper(store, m, slog.New(slog.DiscardHandler))
 	store.fail = func(m *nats.KeptMail) error {
 		if strings.HasPrefix(m.Identity, "large") {
-			return nats.ErrTooLarge
+			return stream.ErrTooLarge
 		}
 		return errors.New("away")
 	}
