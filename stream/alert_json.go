@@ -128,7 +128,7 @@ func missing(names, fields []string) []string {
 // [Alert.Validate] refuses a.
 func (a *Alert) AppendJSON(dst []byte) ([]byte, error) {
 	if err := a.Validate(); err != nil {
-		return dst, fmt.Errorf("alert %s in JSON: %w", clip(a.MessageID()), err)
+		return dst, fmt.Errorf("alert %s in JSON: %w", redact(a.MessageID()), err)
 	}
 	j := jsonAlert{
 		Incident: a.IncidentID(), Transition: a.Transition, Kind: a.Kind, State: a.State, Accused: a.Accused, Event: a.Event,
@@ -142,7 +142,7 @@ func (a *Alert) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	b, err := json.Marshal(j)
 	if err != nil {
-		return dst, fmt.Errorf("alert %s in JSON: %w", clip(a.MessageID()), err)
+		return dst, fmt.Errorf("alert %s in JSON: %w", redact(a.MessageID()), err)
 	}
 	return append(dst, b...), nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
 // An AuditEntry is one line of the audit: what a user of the console did, or meant to do. An
@@ -75,15 +74,10 @@ func shorten(s string, limit int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\ufffd"))
-	const cut = "…"
-	if len(s) <= limit {
-		return s
+	if len(s) > limit {
+		return Clip(s, limit-len(ellipsis))
 	}
-	s = s[:limit-len(cut)]
-	for r, n := utf8.DecodeLastRuneInString(s); r == utf8.RuneError && n == 1; r, n = utf8.DecodeLastRuneInString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + cut
+	return s
 }
 
 // Validate returns all reasons why e is no line, joined.

@@ -79,7 +79,7 @@ func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
 		return nil, nil, err
 	}
 	if len(value) > MaxEventSize {
-		return nil, nil, fmt.Errorf("event %s: %d bytes, more than %d", clip(e.ID), len(value), MaxEventSize)
+		return nil, nil, fmt.Errorf("event %s: %d bytes, more than %d", redact(e.ID), len(value), MaxEventSize)
 	}
 	add := func(key, v string) { headers = append(headers, Header{key, []byte(v)}) }
 	add(headerContentType, ContentTypeProtobuf)
@@ -121,7 +121,7 @@ func DecodeRecord(headers []Header, value []byte) (Event, error) {
 	case ContentTypeJSON:
 		e, err = DecodeJSON(value)
 	default:
-		err = fmt.Errorf("content-type: %q is neither %s nor %s", clip(media), ContentTypeProtobuf, ContentTypeJSON)
+		err = fmt.Errorf("content-type: %q is neither %s nor %s", redact(media), ContentTypeProtobuf, ContentTypeJSON)
 	}
 	if err != nil {
 		return Event{}, err
@@ -216,8 +216,7 @@ const (
 func (d DeadLetter) AppendHeaders(headers []Header) []Header {
 	reason := d.Reason
 	if len(reason) > maxReason {
-		const more = "…"
-		reason = strings.ToValidUTF8(reason[:maxReason-len(more)], "") + more
+		reason = Clip(reason, maxReason-len(ellipsis))
 	}
 	headers = append(headers[:len(headers):len(headers)],
 		Header{headerReason, []byte(reason)},

@@ -137,7 +137,7 @@ func SortVector(v []Number) error {
 	slices.SortStableFunc(v, func(a, b Number) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(v); i++ {
 		if v[i].Name == v[i-1].Name {
-			return fmt.Errorf("vector: name %q is given twice", clip(v[i].Name))
+			return fmt.Errorf("vector: name %q is given twice", redact(v[i].Name))
 		}
 	}
 	return nil
@@ -240,15 +240,15 @@ func (b *Body) validate() (errs []error) {
 		}
 		for i, n := range b.Vector {
 			if math.IsNaN(n.Value) || math.IsInf(n.Value, 0) {
-				errs = append(errs, fmt.Errorf("vector: %q is %v, not a finite number", clip(n.Name), n.Value))
+				errs = append(errs, fmt.Errorf("vector: %q is %v, not a finite number", redact(n.Name), n.Value))
 			}
 			if n.Name == "" {
 				errs = append(errs, errors.New("vector: a name is empty"))
 			} else if err := checkName(n.Name, MaxNameLength); err != nil {
-				errs = append(errs, fmt.Errorf("vector: name %q: %w", clip(n.Name), err))
+				errs = append(errs, fmt.Errorf("vector: name %q: %w", redact(n.Name), err))
 			}
 			if i > 0 && n.Name <= b.Vector[i-1].Name {
-				errs = append(errs, fmt.Errorf("vector: name %q is given twice or out of order", clip(n.Name)))
+				errs = append(errs, fmt.Errorf("vector: name %q is given twice or out of order", redact(n.Name)))
 			}
 			if len(errs) > 3 { // the reason must fit in a header
 				return errs
@@ -280,10 +280,9 @@ func checkName(s string, limit int) error {
 	return nil
 }
 
-// clip shortens a name for an error. Errors go into logs and dead letters, so clip
-// hides a name that may be an address. Errors quote names and our own keywords, never a
-// text.
-func clip(s string) string {
+// redact shortens a name for an error. Errors go into logs and dead letters, so it hides a name
+// that may be an address. Errors quote names and our own keywords, never a text.
+func redact(s string) string {
 	if strings.Contains(s, "@") {
 		return "(not shown)"
 	}
@@ -295,8 +294,10 @@ func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(s[:most], "") + ellipsis
 }
+
+const ellipsis = "…"
 
 // word quotes s if it may be a misspelt word. Otherwise it only counts its bytes.
 func word(s string) string {

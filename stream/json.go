@@ -122,7 +122,7 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	b, err := json.Marshal(j)
 	if err != nil {
-		return dst, fmt.Errorf("event %s in JSON: %w", clip(e.ID), err)
+		return dst, fmt.Errorf("event %s in JSON: %w", redact(e.ID), err)
 	}
 	return append(dst, b...), nil
 }
@@ -182,7 +182,7 @@ func checkFields(b []byte, what string, known []string, nullable ...string) ([]s
 		}
 		name, _ := t.(string)
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("unknown field %q; known are %s", clip(name), strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown field %q; known are %s", redact(name), strings.Join(known, ", "))
 		}
 		if slices.Contains(seen, name) {
 			return nil, fmt.Errorf("field %q is given twice", name)
@@ -253,7 +253,7 @@ func (v jsonVector) MarshalJSON() ([]byte, error) {
 		}
 		value, err := json.Marshal(n.Value)
 		if err != nil {
-			return nil, fmt.Errorf("vector: %q: %w", clip(n.Name), err)
+			return nil, fmt.Errorf("vector: %q: %w", redact(n.Name), err)
 		}
 		b = append(append(append(b, name...), ':'), value...)
 	}
@@ -274,7 +274,7 @@ func (v *jsonVector) UnmarshalJSON(b []byte) error {
 		n := Number{Name: t.(string)} // a name: inside an object the decoder yields nothing else
 		var value *float64
 		if err := d.Decode(&value); err != nil || value == nil {
-			return &partError{fmt.Errorf("vector: %q is not a number that a float64 holds", clip(n.Name))}
+			return &partError{fmt.Errorf("vector: %q is not a number that a float64 holds", redact(n.Name))}
 		}
 		n.Value = *value
 		out = append(out, n)

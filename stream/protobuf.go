@@ -42,7 +42,7 @@ func (e *Event) AppendProto(dst []byte) ([]byte, error) {
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(dst, m)
 	if err != nil {
-		return dst, fmt.Errorf("event %s in protobuf: %w", clip(e.ID), err)
+		return dst, fmt.Errorf("event %s in protobuf: %w", redact(e.ID), err)
 	}
 	return b, nil
 }

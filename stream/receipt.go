@@ -65,7 +65,7 @@ func (r *Receipt) AppendJSON(dst []byte) ([]byte, error) {
 	written.Traces = append([]string{}, r.Traces...) // [] rather than null
 	b, err := json.Marshal(&written)
 	if err != nil {
-		return dst, fmt.Errorf("receipt of %s in JSON: %w", clip(r.ID), err)
+		return dst, fmt.Errorf("receipt of %s in JSON: %w", redact(r.ID), err)
 	}
 	return append(dst, b...), nil
 }

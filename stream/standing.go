@@ -100,7 +100,7 @@ func (s *Standing) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	b, err := json.Marshal(j)
 	if err != nil {
-		return dst, fmt.Errorf("standing %s in JSON: %w", clip(s.ID), err)
+		return dst, fmt.Errorf("standing %s in JSON: %w", redact(s.ID), err)
 	}
 	return append(dst, b...), nil
 }

@@ -260,8 +260,8 @@ func appendUTF8(dst, b []byte) []byte {
 	return dst
 }
 
-// clip cuts b to at most n bytes, not within a character.
-func clip(b []byte, n int) []byte {
+// truncate cuts b to at most n bytes, not within a character.
+func truncate(b []byte, n int) []byte {
 	if len(b) <= n {
 		return b
 	}

@@ -324,16 +324,16 @@ func (s *scanner) readHead(m *Message) {
 		}
 		switch f.known {
 		case subjectField:
-			head = head[:n+len(clip(head[n:], maxSubject))]
+			head = head[:n+len(truncate(head[n:], maxSubject))]
 			m.Subject = append(m.Subject, head[n:]...)
 		case fromField:
-			head = head[:n+len(clip(head[n:], maxSender))]
+			head = head[:n+len(truncate(head[n:], maxSender))]
 		case messageIDField:
-			m.MessageID = append(m.MessageID, clip(head[n:], maxMessageID)...)
+			m.MessageID = append(m.MessageID, truncate(head[n:], maxMessageID)...)
 		}
 		head = append(head, '\n')
 	}
-	m.Head = clip(head, MaxHead)
+	m.Head = truncate(head, MaxHead)
 }
 
 // equalFold compares b with an ASCII string. As the lengths must be equal, only ASCII

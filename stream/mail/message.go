@@ -95,7 +95,7 @@ func parse(raw []byte, growth int) Message {
 		m.HTML = m.HTML || e.html
 		m.Text = s.appendText(m.Text, e, s.bytes(e.body))
 		if len(m.Text) > budget {
-			m.Text = clip(m.Text, budget)
+			m.Text = truncate(m.Text, budget)
 			s.fail("decoded text is more than %d times the message", growth)
 			break
 		}

@@ -143,7 +143,7 @@ func (s *scanner) shorten(e *entity, f field, limit int) []byte {
 	case fromField:
 		return encodedField("From:", nil, value, maxSender)
 	case messageIDField:
-		return append([]byte("Message-ID: "), clip(appendUnfolded(nil, value), maxMessageID)...)
+		return append([]byte("Message-ID: "), truncate(appendUnfolded(nil, value), maxMessageID)...)
 	case ownField:
 		return []byte("X-Hamlet:")
 	case tagField:
@@ -180,7 +180,7 @@ func appendParameter(dst []byte, name string, value []byte) []byte {
 // encoded words. A tag before it stays in clear, and does not count.
 func encodedField(name string, tag, value []byte, limit int) []byte {
 	value, tagged := cutTag(appendUnfolded(nil, value), tag)
-	value = clip(appendDecoded(nil, value[:min(len(value), MaxHead)]), limit)
+	value = truncate(appendDecoded(nil, value[:min(len(value), MaxHead)]), limit)
 	const piece = 45 // makes words of 72 characters; RFC 2047 allows 75
 	out := []byte(name)
 	if tagged {

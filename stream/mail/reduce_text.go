@@ -44,7 +44,7 @@ func (s *scanner) openings() []opening {
 			continue
 		}
 		text := s.appendText(nil, e, s.bytes(e.body))
-		o := opening{bytes.Clone(clip(text, room)), len(text) <= room}
+		o := opening{bytes.Clone(truncate(text, room)), len(text) <= room}
 		if room -= len(o.text); !o.whole {
 			room = 0
 			o.text = bytes.TrimRight(o.text, " ") // stripHTML appends no blank at the end
@@ -186,6 +186,6 @@ func (s *scanner) summary(raw []byte) []byte {
 	}
 	part("Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n")
 	out = append(appendBytesField(out, m.BodyBytes, "\n"), '\n')
-	out = base64Encoding.append(out, clip(m.Text, MaxText/2))
+	out = base64Encoding.append(out, truncate(m.Text, MaxText/2))
 	return fmt.Appendf(out, "\n--%s--\n", boundary)
 }
