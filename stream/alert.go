@@ -155,8 +155,8 @@ func (a *Alert) setIncident(id string) error {
 	return nil
 }
 
-// Notices is where alerts go. Package alerttest has its laws.
-type Notices interface {
+// An AlertPublisher sends alerts out. Package alerttest has its laws.
+type AlertPublisher interface {
 	// Publish publishes alerts in order and returns when all are acknowledged. While that fails
 	// it tries again until ctx ends. An alert may be given again: it drops copies, told by
 	// [Alert.MessageID], as far back as it can know them. An error that wraps [ErrAlerts] is

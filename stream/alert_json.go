@@ -71,20 +71,20 @@ var (
 // UnmarshalJSON is strict, as [DecodeAlert] is. A rate may be null.
 func (r *jsonRates) UnmarshalJSON(b []byte) error {
 	type plain jsonRates
-	return unmarshalPart(b, "flip_rates", flipRateFields, (*plain)(r), flipRateFields...)
+	return unmarshalObject(b, "flip_rates", flipRateFields, (*plain)(r), flipRateFields...)
 }
 
 // UnmarshalJSON is strict, as [DecodeAlert] is.
 func (i *jsonIntervals) UnmarshalJSON(b []byte) error {
 	type plain jsonIntervals
-	return unmarshalPart(b, "flip_rate_intervals", flipRateFields, (*plain)(i))
+	return unmarshalObject(b, "flip_rate_intervals", flipRateFields, (*plain)(i))
 }
 
 // UnmarshalJSON is strict: encoding/json would take an array of any length.
 func (i *jsonInterval) UnmarshalJSON(b []byte) error {
 	var bounds []*float64
 	if err := json.Unmarshal(b, &bounds); err != nil || len(bounds) != 2 || bounds[0] == nil || bounds[1] == nil {
-		return &partError{errors.New("an interval is two numbers")}
+		return &plainError{errors.New("an interval is two numbers")}
 	}
 	*i = jsonInterval{*bounds[0], *bounds[1]}
 	return nil
@@ -93,18 +93,18 @@ func (i *jsonInterval) UnmarshalJSON(b []byte) error {
 // UnmarshalJSON is strict, as [DecodeAlert] is.
 func (s *Suspect) UnmarshalJSON(b []byte) error {
 	type plain Suspect
-	return unmarshalPart(b, "suspects", suspectFields, (*plain)(s))
+	return unmarshalObject(b, "suspects", suspectFields, (*plain)(s))
 }
 
 // UnmarshalJSON is strict, as [DecodeAlert] is.
 func (s *SourceRate) UnmarshalJSON(b []byte) error {
 	type plain SourceRate
-	return unmarshalPart(b, "sources", sourceFields, (*plain)(s))
+	return unmarshalObject(b, "sources", sourceFields, (*plain)(s))
 }
 
-// unmarshalPart reads an object inside an alert. It must have each field exactly once.
+// unmarshalObject reads an object inside an alert. It must have each field exactly once.
 // Only nullable fields may be null.
-func unmarshalPart[T any](b []byte, what string, fields []string, v *T, nullable ...string) error {
+func unmarshalObject[T any](b []byte, what string, fields []string, v *T, nullable ...string) error {
 	names, err := checkFields(b, "object", fields, nullable...)
 	if err == nil {
 		if lacks := missing(names, fields); len(lacks) > 0 {
@@ -114,7 +114,7 @@ func unmarshalPart[T any](b []byte, what string, fields []string, v *T, nullable
 		}
 	}
 	if err != nil {
-		return &partError{fmt.Errorf("%s: %w", what, err)}
+		return &plainError{fmt.Errorf("%s: %w", what, err)}
 	}
 	return nil
 }

@@ -212,7 +212,7 @@ func plainJSONError(err error) error {
 		wrong  *json.UnmarshalTypeError
 		syntax *json.SyntaxError
 		base   base64.CorruptInputError
-		part   *partError
+		part   *plainError
 	)
 	switch {
 	case errors.As(err, &part):
@@ -236,10 +236,10 @@ func plainJSONError(err error) error {
 // A jsonVector is an object of name: number.
 type jsonVector []Number
 
-// A partError is an error of our own UnmarshalJSON; it needs no rewording.
-type partError struct{ err error }
+// A plainError is an error of our own UnmarshalJSON; it needs no rewording.
+type plainError struct{ err error }
 
-func (e *partError) Error() string { return e.err.Error() }
+func (e *plainError) Error() string { return e.err.Error() }
 
 func (v jsonVector) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
@@ -263,24 +263,24 @@ func (v jsonVector) MarshalJSON() ([]byte, error) {
 func (v *jsonVector) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return &partError{errors.New("vector: an object of name: number is wanted")}
+		return &plainError{errors.New("vector: an object of name: number is wanted")}
 	}
 	out := []Number{}
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
-			return &partError{fmt.Errorf("vector: %w", plainJSONError(err))}
+			return &plainError{fmt.Errorf("vector: %w", plainJSONError(err))}
 		}
 		n := Number{Name: t.(string)} // a name: inside an object the decoder yields nothing else
 		var value *float64
 		if err := d.Decode(&value); err != nil || value == nil {
-			return &partError{fmt.Errorf("vector: %q is not a number that a float64 holds", redact(n.Name))}
+			return &plainError{fmt.Errorf("vector: %q is not a number that a float64 holds", redact(n.Name))}
 		}
 		n.Value = *value
 		out = append(out, n)
 	}
 	if err := SortVector(out); err != nil {
-		return &partError{err}
+		return &plainError{err}
 	}
 	*v = out
 	return nil

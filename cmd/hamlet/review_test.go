@@ -102,11 +102,11 @@ func TestReview(t *testing.T) {
 			t.Errorf("%v: %v, want wrong usage", args, err)
 		}
 	}
-	if _, err := command("", "review", "--server", server, "--show", strings.Repeat("0", 32)); !errors.Is(err, nats.ErrNotKept) || !strings.Contains(err.Error(), "--keep-mail") {
+	if _, err := command("", "review", "--server", server, "--show", strings.Repeat("0", 32)); !errors.Is(err, nats.ErrNotArchived) || !strings.Contains(err.Error(), "--keep-mail") {
 		t.Errorf("a message that is not kept: %v", err)
 	}
 
-	for _, subject := range []string{"$JS.API.STREAM.INFO." + nats.KeptStream, "$JS.API.DIRECT.GET." + nats.KeptStream + ".$O.x"} {
+	for _, subject := range []string{"$JS.API.STREAM.INFO." + nats.MailStream, "$JS.API.DIRECT.GET." + nats.MailStream + ".$O.x"} {
 		asker, err := nats.Connect(settings.KnownAsker(nats.Config{URL: server}))
 		if err != nil {
 			t.Fatal(err)

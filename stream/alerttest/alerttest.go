@@ -1,9 +1,9 @@
-// Package alerttest holds the laws that every [stream.Notices] obeys, as a test
+// Package alerttest holds the laws that every [stream.AlertPublisher] obeys, as a test
 // suite, and [Memory], which keeps them in memory. A publisher applies it to itself in one test:
 //
 //	alerttest.Run(t, func(t *testing.T) alerttest.Subject {
 //		conn := connect(t, startJetStream(t))
-//		return alerttest.Subject{Notices: newAlerts(conn), Published: func() []stream.Alert { return read(conn) }}
+//		return alerttest.Subject{AlertPublisher: newAlerts(conn), Published: func() []stream.Alert { return read(conn) }}
 //	})
 package alerttest
 
@@ -24,7 +24,7 @@ import (
 
 // A Subject is a publisher under test, with nothing published yet.
 type Subject struct {
-	stream.Notices
+	stream.AlertPublisher
 	Published func() []stream.Alert // what subscribers of Model see, in order
 	Model     string                // of the alerts; "" means "default"
 }

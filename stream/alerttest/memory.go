@@ -9,7 +9,7 @@ import (
 	"hamlet/stream"
 )
 
-// A Memory is a [stream.Notices] that keeps alerts in memory. It knows copies for ever. The
+// A Memory is a [stream.AlertPublisher] that keeps alerts in memory. It knows copies for ever. The
 // zero value is ready, and it may be used concurrently.
 type Memory struct {
 	mu     sync.Mutex

@@ -9,6 +9,6 @@ import (
 func TestMemoryKeepsTheLaws(t *testing.T) {
 	Run(t, func(*testing.T) Subject {
 		m := new(Memory)
-		return Subject{Notices: m, Published: func() []stream.Alert { return m.Published("default") }}
+		return Subject{AlertPublisher: m, Published: func() []stream.Alert { return m.Published("default") }}
 	})
 }

@@ -22,7 +22,7 @@ type front struct {
 	listener net.Listener
 	dial     func() (net.Conn, error) // opens a connection to the server, in the process
 	log      *slog.Logger
-	places   chan struct{} // holds one token for each open connection
+	slots    chan struct{} // holds one token for each open connection
 
 	running sync.WaitGroup
 	closing chan struct{}
@@ -50,7 +50,7 @@ const (
 // newFront serves what the listener takes, at most most connections at a time, until close. Its owner
 // waits for running once the server has stopped.
 func newFront(l net.Listener, most int, dial func() (net.Conn, error), log *slog.Logger) *front {
-	f := &front{listener: l, dial: dial, log: log, places: make(chan struct{}, most),
+	f := &front{listener: l, dial: dial, log: log, slots: make(chan struct{}, most),
 		closing: make(chan struct{}), open: map[net.Conn]*list.Element{}, strangers: list.New()}
 	f.running.Go(f.accept)
 	return f
@@ -85,11 +85,11 @@ func (f *front) accept() {
 // the front goes on.
 func (f *front) enter(client net.Conn) bool {
 	select {
-	case f.places <- struct{}{}:
+	case f.slots <- struct{}{}:
 	default:
 		f.evict()
 		select {
-		case f.places <- struct{}{}:
+		case f.slots <- struct{}{}:
 		case <-f.closing:
 			_ = client.Close()
 			return false
@@ -111,7 +111,7 @@ func (f *front) enter(client net.Conn) bool {
 		f.mu.Lock()
 		delete(f.open, client)
 		f.mu.Unlock()
-		<-f.places
+		<-f.slots
 	})
 	return true
 }

@@ -138,7 +138,7 @@ func (w *partitionWriter) release() {
 // request sends the front of the queue once. After an error the caller pauses and calls
 // it again.
 func (w *partitionWriter) request() error {
-	records, parts := w.next()
+	records, sent := w.next()
 	if len(records) == 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (w *partitionWriter) request() error {
 	if err != nil && final == nil && w.living.Err() == nil {
 		err, final = w.failing.failed(w.living, w.cfg, w.client, err, "kafka: appending again", "topic", w.topic, "partition", w.partition)
 	}
-	return w.settle(parts, len(records), err, final)
+	return w.settle(sent, len(records), err, final)
 }
 
 // checkPartitions asks before the first request whether the topic is a log. If it has several
@@ -177,15 +177,15 @@ func (w *partitionWriter) checkPartitions() (err, final error) {
 	return nil, nil
 }
 
-// A part is the n records of a batch that travel in one request.
-type part struct {
+// An inFlight is the first n records of a batch that are not acknowledged, in one request.
+type inFlight struct {
 	*batch
 	n int
 }
 
 // next returns the records of the next request: as many from the front of the
 // queue as fit.
-func (w *partitionWriter) next() (records []kafkago.Record, parts []part) {
+func (w *partitionWriter) next() (records []kafkago.Record, sent []inFlight) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	bytes := 0
@@ -201,13 +201,13 @@ func (w *partitionWriter) next() (records []kafkago.Record, parts []part) {
 			n++
 		}
 		if n > 0 {
-			parts = append(parts, part{b, n})
+			sent = append(sent, inFlight{b, n})
 		}
 		if b.acked+n < len(b.records) {
 			break
 		}
 	}
-	return records, parts
+	return records, sent
 }
 
 // settle applies a request's outcome to its batches: its error, and the final one if
@@ -219,14 +219,14 @@ func (w *partitionWriter) next() (records []kafkago.Record, parts []part) {
 //	too large, several records  stay, halved     nil
 //	final                       failed           nil
 //	transient                   stay             err
-func (w *partitionWriter) settle(parts []part, records int, err, final error) error {
+func (w *partitionWriter) settle(sent []inFlight, records int, err, final error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case err == nil:
 		w.failing.over(w.cfg, "topic", w.topic, "partition", w.partition)
 		w.maxRecords = min(2*w.maxRecords, maxRequestRecords)
-		for _, p := range parts {
+		for _, p := range sent {
 			if p.acked += p.n; p.acked == len(p.records) {
 				w.finish(p.batch, nil)
 			}
@@ -239,7 +239,7 @@ func (w *partitionWriter) settle(parts []part, records int, err, final error) er
 		return err
 	}
 	w.failing.reset()
-	for _, p := range parts {
+	for _, p := range sent {
 		w.finish(p.batch, final)
 	}
 	return nil

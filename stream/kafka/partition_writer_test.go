@@ -32,7 +32,7 @@ func TestSettle(t *testing.T) {
 			w := newPartitionWriter(&Log{living: t.Context()})
 			b := &batch{records: make([]stream.Record, 2), done: make(chan struct{})}
 			w.queue = []*batch{b}
-			err := w.settle([]part{{b, c.records}}, c.records, c.err, permanent(c.err))
+			err := w.settle([]inFlight{{b, c.records}}, c.records, c.err, permanent(c.err))
 			done := false
 			select {
 			case <-b.done:

@@ -34,16 +34,16 @@ func Identity(tenant string, m *Message) string {
 	text := m.Text[:min(len(m.Text), openingBytes)]
 	const lengths = 4 * 4
 	b := make([]byte, 0, lengths+len(tenant)+len(m.MessageID)+len(m.Subject)+len(text))
-	b = appendPart(b, func(b []byte) []byte { return append(b, tenant...) })
-	b = appendPart(b, func(b []byte) []byte { return append(b, m.MessageID...) })
-	b = appendPart(b, func(b []byte) []byte { return appendSqueezed(b, m.Subject, len(m.Subject)) })
-	b = appendPart(b, func(b []byte) []byte { return appendSqueezed(b, text, identityText) })
+	b = appendSized(b, func(b []byte) []byte { return append(b, tenant...) })
+	b = appendSized(b, func(b []byte) []byte { return append(b, m.MessageID...) })
+	b = appendSized(b, func(b []byte) []byte { return appendSqueezed(b, m.Subject, len(m.Subject)) })
+	b = appendSized(b, func(b []byte) []byte { return appendSqueezed(b, text, identityText) })
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:sha256.Size/2])
 }
 
-// appendPart appends the number of the bytes that add appends, and them.
-func appendPart(b []byte, add func([]byte) []byte) []byte {
+// appendSized appends the number of the bytes that add appends, and them.
+func appendSized(b []byte, add func([]byte) []byte) []byte {
 	n := len(b)
 	b = add(append(b, 0, 0, 0, 0))
 	binary.LittleEndian.PutUint32(b[n:], uint32(len(b)-n-4))

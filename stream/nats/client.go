@@ -48,7 +48,7 @@ func (c *Client) Ask(ctx context.Context, q questions.Question) ([]stream.Verdic
 	if q.Explain {
 		endpoint = questions.Explain
 	}
-	from, refusal := ofQuestion(&q)
+	from, refusal := headerOf(&q)
 	if refusal != nil {
 		return nil, refusal
 	}

@@ -1,7 +1,7 @@
 // Package nats is hamlet's side of NATS: a connection with clear errors ([Connect]), the
 // scoring service ([Service]), its client ([Client]), the publisher of alerts ([Alerts]), the
 // journal of decisions ([Journal]), the answers that wait to be learnt ([Waiting]) and the mail
-// that is kept for review ([Kept]).
+// that is kept for review ([MailArchive]).
 //
 //	conn, err := nats.Connect(nats.Config{URL: "nats://127.0.0.1:4222"})
 //	…
@@ -57,7 +57,7 @@
 //	HAMLET_WAITING     hamlet.waiting.<model>            answers that wait to be learnt
 //	hamlet-mail        <model>/<identity>                kept mail, in an object store
 //
-// [Alerts], [Journal], [Audit], [Waiting] and [Kept] say what each holds and for how long. The
+// [Alerts], [Journal], [Audit], [Waiting] and [MailArchive] say what each holds and for how long. The
 // last two hold mail, and no other does.
 //
 // # Invariants

@@ -14,19 +14,19 @@ import (
 	"hamlet/stream"
 )
 
-// A JournalPlace says where a line stands in the journal: a later line has a larger one. The
+// A JournalPosition says where a line stands in the journal: a later line has a larger one. The
 // zero place stands for the end of the journal.
-type JournalPlace struct {
+type JournalPosition struct {
 	Sequence uint64 // of the message in the stream
 	Line     int    // of the message, from 0
 }
 
 // Before reports whether p stands before other.
-func (p JournalPlace) Before(other JournalPlace) bool {
+func (p JournalPosition) Before(other JournalPosition) bool {
 	switch {
-	case p == JournalPlace{}:
+	case p == JournalPosition{}:
 		return false
-	case other == JournalPlace{}:
+	case other == JournalPosition{}:
 		return true
 	case p.Sequence != other.Sequence:
 		return p.Sequence < other.Sequence
@@ -38,8 +38,8 @@ func (p JournalPlace) Before(other JournalPlace) bool {
 // the time at which the line was written, and nothing more.
 type JournalLine struct {
 	stream.JournalEntry
-	Place  JournalPlace
-	Passed bool
+	Position JournalPosition
+	Passed   bool
 }
 
 // How much of the stream is read at once from its end: little at first, because a page of lines
@@ -58,7 +58,7 @@ const (
 //
 // Decisions stand in the order in which scorers wrote them. Of several scorers, the order of
 // their times may differ from that by a second.
-func ReadJournalBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time,
+func ReadJournalBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPosition, since time.Time,
 	wanted func(line []byte) bool) iter.Seq2[JournalLine, error] {
 	return func(yield func(JournalLine, error) bool) {
 		err := readBack(ctx, conn, model, before, since, wanted, yield)
@@ -68,7 +68,7 @@ func ReadJournalBack(ctx context.Context, conn *natsgo.Conn, model string, befor
 	}
 }
 
-func readBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPlace, since time.Time, wanted func([]byte) bool, yield func(JournalLine, error) bool) error {
+func readBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPosition, since time.Time, wanted func([]byte) bool, yield func(JournalLine, error) bool) error {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 	}
 	each := max(1, state.Bytes/state.Msgs)
 	end := state.LastSeq + 1 // messages from there on have been read
-	if (before != JournalPlace{}) {
+	if (before != JournalPosition{}) {
 		end = min(end, before.Sequence+1)
 	}
 	for step := uint64(firstStep); end > state.FirstSeq; step = min(2*step, lastStep) {
@@ -93,8 +93,8 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 		begun := false            // a message is older than since
 		err := lines.each(ctx, conn, func(m jetstream.Msg, sequence uint64) bool {
 			written := time.Time{}
-			if place, err := m.Metadata(); err == nil {
-				if written = place.Timestamp; written.Before(since) {
+			if at, err := m.Metadata(); err == nil {
+				if written = at.Timestamp; written.Before(since) {
 					begun = true
 					return true
 				}
@@ -117,8 +117,8 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 		for i, m := range slices.Backward(found) {
 			found[i] = rawMessage{}
 			for n, line := range slices.Backward(slices.Collect(bytes.Lines(m.data))) {
-				raw := rawLine{line, m.subject, JournalPlace{m.sequence, n}, m.written}
-				if (before != JournalPlace{}) && !raw.place.Before(before) {
+				raw := rawLine{line, m.subject, JournalPosition{m.sequence, n}, m.written}
+				if (before != JournalPosition{}) && !raw.position.Before(before) {
 					continue
 				}
 				l, err := raw.decode(model, wanted)
@@ -148,21 +148,21 @@ type rawMessage struct {
 
 // A rawLine is a line as it was written.
 type rawLine struct {
-	line    []byte
-	subject string
-	place   JournalPlace
-	written time.Time
+	line     []byte
+	subject  string
+	position JournalPosition
+	written  time.Time
 }
 
 func (r *rawLine) decode(model string, wanted func([]byte) bool) (JournalLine, error) {
-	l := JournalLine{Place: r.place}
+	l := JournalLine{Position: r.position}
 	if wanted != nil && !wanted(r.line) {
 		l.Time, l.Passed = r.written, true
 		return l, nil
 	}
 	var err error
 	if l.JournalEntry, err = decodeLine(r.subject, model, r.line); err != nil {
-		err = &MessageError{Sequence: r.place.Sequence, Err: err}
+		err = &MessageError{Sequence: r.position.Sequence, Err: err}
 	}
 	return l, err
 }

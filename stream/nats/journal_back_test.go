@@ -21,7 +21,7 @@ func TestJournalIsReadBack(t *testing.T) {
 	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
 	ctx := patience(t)
 	var wanted func([]byte) bool
-	back := func(model string, before nats.JournalPlace, since time.Time) (found []nats.JournalLine, bad int) {
+	back := func(model string, before nats.JournalPosition, since time.Time) (found []nats.JournalLine, bad int) {
 		t.Helper()
 		for l, err := range nats.ReadJournalBack(ctx, conn, model, before, since, wanted) {
 			switch {
@@ -35,7 +35,7 @@ func TestJournalIsReadBack(t *testing.T) {
 		}
 		return found, bad
 	}
-	if found, _ := back("default", nats.JournalPlace{}, time.Time{}); found != nil {
+	if found, _ := back("default", nats.JournalPosition{}, time.Time{}); found != nil {
 		t.Errorf("without a stream: %+v", found)
 	}
 	j, other := journal(t, conn, nats.JournalConfig{}), journal(t, conn, nats.JournalConfig{Model: "billing"})
@@ -72,24 +72,24 @@ func TestJournalIsReadBack(t *testing.T) {
 		}
 		return all
 	}
-	all, bad := back("default", nats.JournalPlace{}, time.Time{})
+	all, bad := back("default", nats.JournalPosition{}, time.Time{})
 	if got := requests(all); !slices.Equal(got, want) || bad != 1 {
 		t.Fatalf("%d lines and %d bad ones, want %d and 1", len(got), bad, len(want))
 	}
 	for _, k := range []int{0, 1, 59, 60, 61, 900, len(all) - 1} {
-		rest, _ := back("default", all[k].Place, time.Time{})
+		rest, _ := back("default", all[k].Position, time.Time{})
 		if got := requests(rest); !slices.Equal(got, want[k+1:]) {
 			t.Errorf("before line %d: %d lines, want %d", k, len(got), len(want)-k-1)
 		}
 	}
-	if since, _ := back("default", nats.JournalPlace{}, middle); !slices.Equal(requests(since), want[:15*60]) {
+	if since, _ := back("default", nats.JournalPosition{}, middle); !slices.Equal(requests(since), want[:15*60]) {
 		t.Errorf("since the middle: %d lines, want %d", len(since), 15*60)
 	}
-	if beyond, _ := back("default", nats.JournalPlace{Sequence: 1 << 40}, time.Time{}); len(beyond) != len(want) {
+	if beyond, _ := back("default", nats.JournalPosition{Sequence: 1 << 40}, time.Time{}); len(beyond) != len(want) {
 		t.Errorf("before a place beyond the end: %d lines, want %d", len(beyond), len(want))
 	}
 	wanted = func(line []byte) bool { return bytes.Contains(line, []byte(`"7.`)) }
-	some, bad := back("default", nats.JournalPlace{}, time.Time{})
+	some, bad := back("default", nats.JournalPosition{}, time.Time{})
 	taken := 0
 	for _, l := range some {
 		if !l.Passed {
@@ -135,8 +135,8 @@ func TestJournalBackHoldsLittle(t *testing.T) {
 		}
 	}
 	lines, bad, largest := 0, 0, uint64(0)
-	var last nats.JournalPlace
-	for l, err := range nats.ReadJournalBack(ctx, conn, "default", nats.JournalPlace{}, time.Time{}, nil) {
+	var last nats.JournalPosition
+	for l, err := range nats.ReadJournalBack(ctx, conn, "default", nats.JournalPosition{}, time.Time{}, nil) {
 		var wrong *nats.MessageError
 		switch {
 		case errors.As(err, &wrong):
@@ -148,10 +148,10 @@ func TestJournalBackHoldsLittle(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		default:
-			if lines++; !l.Place.Before(last) && lines > 1 {
-				t.Fatalf("%v comes after %v", l.Place, last)
+			if lines++; !l.Position.Before(last) && lines > 1 {
+				t.Fatalf("%v comes after %v", l.Position, last)
 			}
-			last = l.Place
+			last = l.Position
 		}
 	}
 	if lines != 400 || bad != 30 {

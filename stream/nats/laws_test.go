@@ -50,7 +50,7 @@ func subject(t *testing.T, conn *natsgo.Conn) alerttest.Subject {
 	if err := publisher.Prepare(patience(t)); err != nil {
 		t.Fatal(err)
 	}
-	return alerttest.Subject{Notices: publisher, Model: model, Published: func() []stream.Alert { return published(t, conn, model) }}
+	return alerttest.Subject{AlertPublisher: publisher, Model: model, Published: func() []stream.Alert { return published(t, conn, model) }}
 }
 
 // published returns the alerts of one model, in the stream's order.

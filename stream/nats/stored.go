@@ -60,14 +60,14 @@ func (s *stored) each(ctx context.Context, conn *natsgo.Conn, take func(m jetstr
 	}
 	defer messages.Stop()
 	for {
-		m, place, err := next(ctx, messages)
+		m, at, err := next(ctx, messages)
 		if err != nil {
 			return err
 		}
-		if place.Sequence.Stream > last {
+		if at.Sequence.Stream > last {
 			return nil
 		}
-		if !take(m, place.Sequence.Stream) || place.NumPending == 0 || place.Sequence.Stream >= last {
+		if !take(m, at.Sequence.Stream) || at.NumPending == 0 || at.Sequence.Stream >= last {
 			return nil
 		}
 	}
@@ -173,8 +173,8 @@ func next(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Ms
 	if err != nil {
 		return nil, nil, err
 	}
-	place, err := m.Metadata()
-	return m, place, err
+	at, err := m.Metadata()
+	return m, at, err
 }
 
 // readingDenied reports whether last, a connection's last error, is a refusal to read a stream

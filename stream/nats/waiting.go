@@ -15,7 +15,7 @@ import (
 	"hamlet/stream"
 )
 
-// The stream of answers that wait for a contradiction. It and KeptStream alone hold mail.
+// The stream of answers that wait for a contradiction. It and MailStream alone hold mail.
 const (
 	WaitingStream   = "HAMLET_WAITING"
 	waitingPrefix   = "hamlet.waiting."

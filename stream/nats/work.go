@@ -21,7 +21,7 @@ type job struct {
 	endpoint string
 	reply    string
 	header   micro.Headers
-	from     origin
+	from     requestHeader
 	refusal  *questions.Refusal // what is wrong with the headers that from is read from
 	data     []byte
 	arrived  time.Time
@@ -48,7 +48,7 @@ func (s *Service) take(endpoint string) micro.Handler {
 		if j.reply == "" {
 			return // a publication: nobody waits for an answer
 		}
-		j.from, j.refusal = originOf(natsgo.Header(j.header))
+		j.from, j.refusal = parseHeader(natsgo.Header(j.header))
 		s.inFlight.Add(1)
 		if endpoint == questions.Info {
 			s.do(&j)

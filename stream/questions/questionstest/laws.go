@@ -29,7 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		test func(t *testing.T, s Subject)
 	}{
 		{"verdicts have the order of the events", order},
-		{"the answerer knows how a question came", origin},
+		{"the answerer knows how a question came", arrives},
 		{"a refusal keeps its code", refusals},
 		{"another error and a panic are internal", internal},
 		{"a question that is wrong comes to nobody", wrong},
@@ -111,7 +111,7 @@ func order(t *testing.T, s Subject) {
 	}
 }
 
-func origin(t *testing.T, s Subject) {
+func arrives(t *testing.T, s Subject) {
 	var got string
 	serve(t, s.Serving(t), answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
 		arrived := !questions.Arrived(ctx).IsZero()

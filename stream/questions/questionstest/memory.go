@@ -122,7 +122,7 @@ func (m *Memory) Info(ctx context.Context) (info stream.Info, err error) {
 	return info, err
 }
 
-// check refuses an origin that no question may have.
+// check refuses what no question may say of where it comes from.
 func check(q *questions.Question) error {
 	if q.Door != "" && !questions.IsDoor(q.Door) {
 		return questions.Wrong("%q is no name of a door", q.Door)

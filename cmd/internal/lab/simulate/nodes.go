@@ -75,10 +75,10 @@ func (w *World) runIngest(ctx context.Context, n *node, p *process) error {
 	return nil
 }
 
-// A notices is where a node publishes alerts. It implements [stream.Notices].
+// A notices is where a node publishes alerts. It implements [stream.AlertPublisher].
 type notices struct{ *node }
 
-// Publish implements [stream.Notices].
+// Publish implements [stream.AlertPublisher].
 func (p *notices) Publish(ctx context.Context, alerts ...stream.Alert) error {
 	for _, a := range alerts {
 		err := p.call(ctx, portAlerts, "Publish", func() error {

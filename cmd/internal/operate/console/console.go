@@ -29,8 +29,8 @@ type Config struct {
 	Guard *access.Guard
 	NATS  *natsgo.Conn // may be without a server for a while
 	Store state.Store
-	Kafka stream.Logs      // without brokers, what needs Kafka says so
-	Kept  *nats.KeptReader // of mail that scorers keep
+	Kafka stream.Logs             // without brokers, what needs Kafka says so
+	Kept  *nats.MailArchiveReader // of mail that scorers keep
 	Log   *slog.Logger
 }
 

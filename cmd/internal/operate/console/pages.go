@@ -42,7 +42,7 @@ func (c *Console) info(ctx context.Context) (stream.Info, error) {
 }
 
 // kept returns what reads kept mail; nil without a reader.
-func (c *Console) kept() func(context.Context, string) (nats.KeptMail, error) {
+func (c *Console) kept() func(context.Context, string) (nats.ArchivedMail, error) {
 	if c.cfg.Kept == nil {
 		return nil
 	}

@@ -96,7 +96,7 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 		c.missing(stdio.Err, table.Looked, table.Damaged)
 		return writeFigures(stdio.Out, table.Figures, c.JSON)
 	}
-	page, err := Read(ctx, conn, c.Model, wanted, c.Limit, nats.JournalPlace{})
+	page, err := Read(ctx, conn, c.Model, wanted, c.Limit, nats.JournalPosition{})
 	if err != nil {
 		return err
 	}

@@ -117,11 +117,11 @@ func (h *handler) search(ctx context.Context, v *view) {
 		return
 	}
 	v.Searched, v.Found = true, found
-	if (found.Older != nats.JournalPlace{}) {
+	if (found.Older != nats.JournalPosition{}) {
 		v.Older = v.Form.address(found.Older, v.Form.Figures)
 	}
-	if (v.Form.before != nats.JournalPlace{}) {
-		v.Newest = v.Form.address(nats.JournalPlace{}, v.Form.Figures)
+	if (v.Form.before != nats.JournalPosition{}) {
+		v.Newest = v.Form.address(nats.JournalPosition{}, v.Form.Figures)
 	}
 	switch {
 	case figuresErr != nil:
@@ -142,7 +142,7 @@ type form struct {
 	Since   string
 	Figures bool
 
-	before nats.JournalPlace
+	before nats.JournalPosition
 }
 
 // fields are the texts of a form by their names in an address.
@@ -183,14 +183,14 @@ func (f *form) Any() bool {
 }
 
 // address returns that of the same search from a place on.
-func (f *form) address(before nats.JournalPlace, figures bool) string {
+func (f *form) address(before nats.JournalPosition, figures bool) string {
 	q := url.Values{}
 	for name, value := range f.fields() {
 		if *value != "" {
 			q.Set(name, *value)
 		}
 	}
-	if (before != nats.JournalPlace{}) {
+	if (before != nats.JournalPosition{}) {
 		q.Set("before", FormatPlace(before))
 	}
 	if figures {

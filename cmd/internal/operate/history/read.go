@@ -103,7 +103,7 @@ type Entry struct {
 	By      string       // the label's source
 	GivenAt time.Time
 
-	Place nats.JournalPlace
+	Place nats.JournalPosition
 }
 
 // Corrected reports whether the label contradicts the verdict.
@@ -121,14 +121,14 @@ func (e *Entry) Why() string {
 }
 
 // FormatPlace writes a place in the journal as addresses of pages have it.
-func FormatPlace(at nats.JournalPlace) string { return fmt.Sprintf("%d-%d", at.Sequence, at.Line) }
+func FormatPlace(at nats.JournalPosition) string { return fmt.Sprintf("%d-%d", at.Sequence, at.Line) }
 
 // ParsePlace reads what FormatPlace wrote.
-func ParsePlace(text string) (nats.JournalPlace, error) {
+func ParsePlace(text string) (nats.JournalPosition, error) {
 	sequence, line, _ := strings.Cut(text, "-")
 	s, err1 := strconv.ParseUint(sequence, 10, 63)
 	l, err2 := strconv.ParseUint(line, 10, 30)
-	return nats.JournalPlace{Sequence: s, Line: int(l)}, errors.Join(err1, err2)
+	return nats.JournalPosition{Sequence: s, Line: int(l)}, errors.Join(err1, err2)
 }
 
 // Found is what Read found.
@@ -138,7 +138,7 @@ type Found struct {
 	Looked  int     // decisions that were looked at
 
 	// Older is where a next Read begins. It is zero if there is nothing more.
-	Older nats.JournalPlace
+	Older nats.JournalPosition
 
 	// Stopped: ctx ended before the page was full. Back is the time of the oldest decision that
 	// was looked at.
@@ -155,7 +155,7 @@ const mostLabels = 500_000
 // Read returns the newest decisions that a filter wants and that stand before a place in a
 // model's journal, at most limit of them; 0 means all. The zero place is the end. Where ctx has a
 // deadline and it passes, Read returns what it has found.
-func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit int, before nats.JournalPlace) (Found, error) {
+func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit int, before nats.JournalPosition) (Found, error) {
 	if !conn.IsConnected() {
 		return Found{}, fmt.Errorf("read the journal: %w", nats.ErrNoServer)
 	}
@@ -181,17 +181,17 @@ func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit
 			break
 		}
 		found.Looked++
-		found.Back, found.Older = line.Time, line.Place
+		found.Back, found.Older = line.Time, line.Position
 		if line.Passed {
 			continue
 		}
 		given := labels[line.ID]
 		if match(&line.JournalEntry, given.label) {
-			found.Entries = append(found.Entries, Entry{line.JournalEntry, given.label, given.source, given.at, line.Place})
+			found.Entries = append(found.Entries, Entry{line.JournalEntry, given.label, given.source, given.at, line.Position})
 		}
 	}
 	if !more && !found.Stopped {
-		found.Older = nats.JournalPlace{}
+		found.Older = nats.JournalPosition{}
 	}
 	slices.SortStableFunc(found.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time) })
 	return found, nil

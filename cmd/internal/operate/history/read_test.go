@@ -66,14 +66,14 @@ func TestPages(t *testing.T) {
 	begin := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
 	writeAll(t, conn, begin)
 	var got []history.Entry
-	var before nats.JournalPlace
+	var before nats.JournalPosition
 	for pages := 1; ; pages++ {
 		page, err := history.Read(patience(t), conn, "default", &history.Filter{}, 50, before)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, page.Entries...)
-		if before = page.Older; (before == nats.JournalPlace{}) {
+		if before = page.Older; (before == nats.JournalPosition{}) {
 			if pages != 3 || len(page.Entries) != 20 {
 				t.Errorf("%d pages, the last of %d", pages, len(page.Entries))
 			}
@@ -86,8 +86,8 @@ func TestPages(t *testing.T) {
 	if !slices.IsSortedFunc(got, func(a, b history.Entry) int { return b.Time.Compare(a.Time) }) || len(got) != 120 {
 		t.Errorf("%d decisions: %s", len(got), requests(got))
 	}
-	exact, err := history.Read(patience(t), conn, "default", &history.Filter{}, 120, nats.JournalPlace{})
-	if err != nil || len(exact.Entries) != 120 || (exact.Older != nats.JournalPlace{}) {
+	exact, err := history.Read(patience(t), conn, "default", &history.Filter{}, 120, nats.JournalPosition{})
+	if err != nil || len(exact.Entries) != 120 || (exact.Older != nats.JournalPosition{}) {
 		t.Errorf("a page of all has %d decisions, and older ones at %v; %v", len(exact.Entries), exact.Older, err)
 	}
 	for _, c := range []struct {
@@ -106,12 +106,12 @@ func TestPages(t *testing.T) {
 		{history.Filter{Tenant: "default", Since: begin.Add(118 * time.Second)}, "r119 r118"},
 		{history.Filter{Identities: map[string]bool{identity(3): true, identity(5): true}}, "r5 r3"},
 	} {
-		page, err := history.Read(patience(t), conn, "default", &c.filter, 50, nats.JournalPlace{})
+		page, err := history.Read(patience(t), conn, "default", &c.filter, 50, nats.JournalPosition{})
 		if got := requests(page.Entries); err != nil || got != c.want {
 			t.Errorf("%+v: %q, want %q; %v", c.filter, got, c.want, err)
 		}
 	}
-	changed, err := history.Read(patience(t), conn, "default", &history.Filter{ID: "r50"}, 1, nats.JournalPlace{})
+	changed, err := history.Read(patience(t), conn, "default", &history.Filter{ID: "r50"}, 1, nats.JournalPosition{})
 	if err != nil || len(changed.Entries) != 1 || changed.Entries[0].Given != stream.Ham || changed.Entries[0].By != "ann" || !changed.Entries[0].Corrected() {
 		t.Errorf("the changed label is %+v, %v", changed.Entries, err)
 	}
@@ -125,13 +125,13 @@ func TestPages(t *testing.T) {
 // A search whose time is up returns what it has; nothing hangs while the server is away.
 func TestReadEnds(t *testing.T) {
 	conn := startNATS(t)
-	if page, err := history.Read(patience(t), conn, "default", &history.Filter{}, 50, nats.JournalPlace{}); err != nil || page.Looked != 0 {
+	if page, err := history.Read(patience(t), conn, "default", &history.Filter{}, 50, nats.JournalPosition{}); err != nil || page.Looked != 0 {
 		t.Errorf("without a journal: %+v, %v", page, err)
 	}
 	writeAll(t, conn, time.Now())
 	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	page, err := history.Read(over, conn, "default", &history.Filter{}, 50, nats.JournalPlace{})
+	page, err := history.Read(over, conn, "default", &history.Filter{}, 50, nats.JournalPosition{})
 	if err != nil || !page.Stopped || !page.LabelsMissing {
 		t.Errorf("after the deadline: %+v, %v", page, err)
 	}
@@ -140,11 +140,11 @@ func TestReadEnds(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := history.Read(stopped, conn, "default", &history.Filter{}, 50, nats.JournalPlace{}); !errors.Is(err, context.Canceled) {
+	if _, err := history.Read(stopped, conn, "default", &history.Filter{}, 50, nats.JournalPosition{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stopped search: %v", err)
 	}
 	conn.Close()
-	if _, err := history.Read(patience(t), conn, "default", &history.Filter{}, 50, nats.JournalPlace{}); !errors.Is(err, nats.ErrNoServer) {
+	if _, err := history.Read(patience(t), conn, "default", &history.Filter{}, 50, nats.JournalPosition{}); !errors.Is(err, nats.ErrNoServer) {
 		t.Errorf("without a server: %v", err)
 	}
 }

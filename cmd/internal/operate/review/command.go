@@ -6,7 +6,7 @@
 //	reader := review.NewReader(conn, "default", review.Window)
 //	err := reader.Refresh(ctx)                                   // reads the journal
 //	best, waiting := reader.Best(20, reader.Since(), nil, nil)        // []review.Item
-//	kept, err := nats.NewKeptReader(mailConn, "default")
+//	kept, err := nats.NewMailArchiveReader(mailConn, "default")
 //	m, err := kept.Get(ctx, best[0].ID)                          // with --keep-mail
 //	err = review.Teach(ctx, teacher, &m, stream.Spam, "ann")
 //
@@ -133,16 +133,16 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 // keptHint follows the error about mail that is not there.
 const keptHint = "mail is kept by scorer --keep-mail DAYS, or up"
 
-func get(ctx context.Context, kept *nats.KeptReader, id string) (nats.KeptMail, error) {
+func get(ctx context.Context, kept *nats.MailArchiveReader, id string) (nats.ArchivedMail, error) {
 	m, err := kept.Get(ctx, id)
-	if errors.Is(err, nats.ErrNotKept) {
+	if errors.Is(err, nats.ErrNotArchived) {
 		err = fmt.Errorf("%w; %s", err, keptHint)
 	}
 	return m, err
 }
 
 // show prints messages.
-func (c *Command) show(ctx context.Context, kept *nats.KeptReader, w io.Writer) error {
+func (c *Command) show(ctx context.Context, kept *nats.MailArchiveReader, w io.Writer) error {
 	for i, id := range c.IDs {
 		m, err := get(ctx, kept, id)
 		if err != nil {
@@ -186,7 +186,7 @@ func printMessage(w io.Writer, further bool, m *Message) error {
 }
 
 // label sends labels to the learner.
-func (c *Command) label(ctx context.Context, kept *nats.KeptReader, stdout, stderr io.Writer) error {
+func (c *Command) label(ctx context.Context, kept *nats.MailArchiveReader, stdout, stderr io.Writer) error {
 	label, err := stream.ParseLabel(c.Label)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -236,7 +236,7 @@ type listed struct {
 }
 
 // list prints the head of the queue.
-func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.KeptReader, since time.Time, stdout, stderr io.Writer) error {
+func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.MailArchiveReader, since time.Time, stdout, stderr io.Writer) error {
 	reading, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	reader := NewReader(conn, c.Model, time.Since(since))
@@ -261,7 +261,7 @@ func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.KeptRe
 			text := Read(m.Message)
 			all[i].Kept, all[i].Subject, all[i].From = true, text.Subject, text.From
 			held++
-		case !errors.Is(err, nats.ErrNotKept):
+		case !errors.Is(err, nats.ErrNotArchived):
 			unreadable = err
 		}
 	}

@@ -28,9 +28,9 @@ var templates = page.Parse(files, "review.html")
 type Config struct {
 	NATS *natsgo.Conn // with scorers and journal
 
-	// Kept returns mail that was kept, by its identity. Its error wraps nats.ErrNotKept where
+	// Kept returns mail that was kept, by its identity. Its error wraps nats.ErrNotArchived where
 	// there is none. It is nil where this console may not read kept mail.
-	Kept func(ctx context.Context, identity string) (nats.KeptMail, error)
+	Kept func(ctx context.Context, identity string) (nats.ArchivedMail, error)
 
 	Teacher Teacher // nil: labels cannot be given
 
@@ -207,7 +207,7 @@ func (h *handler) message(ctx context.Context, item *Item, id string) (m *messag
 	}
 	kept, err := h.cfg.Kept(ctx, id)
 	switch {
-	case errors.Is(err, nats.ErrNotKept):
+	case errors.Is(err, nats.ErrNotArchived):
 		return nil, notKept
 	case err != nil:
 		return nil, page.Doing("The kept message cannot be read", err)

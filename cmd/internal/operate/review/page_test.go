@@ -37,7 +37,7 @@ type rig struct {
 	conn    *natsgo.Conn
 	handler http.Handler
 	user    access.User
-	kept    map[string]nats.KeptMail
+	kept    map[string]nats.ArchivedMail
 	keptErr error
 	taught  []stream.Event
 	refuse  error // what the learner says
@@ -70,12 +70,12 @@ func newRig(t *testing.T, change func(*review.Config)) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	r := &rig{t: t, conn: conn, user: access.User{Name: "ann", Role: access.Look | access.Label, Session: "s1", FormToken: "x"}, kept: map[string]nats.KeptMail{}}
-	cfg := review.Config{NATS: conn, Teacher: r, Bound: 20 * time.Second, Kept: func(_ context.Context, id string) (nats.KeptMail, error) {
+	r := &rig{t: t, conn: conn, user: access.User{Name: "ann", Role: access.Look | access.Label, Session: "s1", FormToken: "x"}, kept: map[string]nats.ArchivedMail{}}
+	cfg := review.Config{NATS: conn, Teacher: r, Bound: 20 * time.Second, Kept: func(_ context.Context, id string) (nats.ArchivedMail, error) {
 		if m, ok := r.kept[id]; ok || r.keptErr != nil {
 			return m, r.keptErr
 		}
-		return nats.KeptMail{}, fmt.Errorf("mail: %w", nats.ErrNotKept)
+		return nats.ArchivedMail{}, fmt.Errorf("mail: %w", nats.ErrNotArchived)
 	}}
 	if change != nil {
 		change(&cfg)
@@ -127,7 +127,7 @@ func (f fixed) Info(context.Context) (stream.Info, error) { return stream.Info{}
 
 // keep keeps a mail, and returns its identity.
 func (r *rig) keep(n int) string {
-	m := nats.KeptMail{Tenant: "example.org", Time: time.Now(), Message: fmt.Appendf(nil, "From: ann@example.org\r\nSubject: mail %d %s\r\nX-Evil: %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\ntext %d\u202e %s %s\r\n", n, hostile, hostile, n, hostile, strings.Repeat("word ", 10_000))}
+	m := nats.ArchivedMail{Tenant: "example.org", Time: time.Now(), Message: fmt.Appendf(nil, "From: ann@example.org\r\nSubject: mail %d %s\r\nX-Evil: %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\ntext %d\u202e %s %s\r\n", n, hostile, hostile, n, hostile, strings.Repeat("word ", 10_000))}
 	parsed := mail.Parse(m.Message)
 	m.Identity = mail.Identity(m.Tenant, &parsed)
 	r.kept[m.Identity] = m

@@ -37,10 +37,10 @@ type Reader struct {
 	// set before the first Refresh.
 	OnLabel func(e *stream.JournalEntry)
 
-	turn   chan struct{}     // holds a value while somebody reads; he alone uses what follows
-	top    nats.JournalPlace // of the newest answer that was read
-	labels time.Time         // labels up to then have been read
-	next   time.Time         // before that Refresh reads nothing
+	turn   chan struct{}        // holds a value while somebody reads; he alone uses what follows
+	top    nats.JournalPosition // of the newest answer that was read
+	labels time.Time            // labels up to then have been read
+	next   time.Time            // before that Refresh reads nothing
 }
 
 // NewReader returns a reader of a model's journal on conn, which the caller closes.
@@ -119,8 +119,8 @@ func (r *Reader) readLabels(ctx context.Context) error {
 }
 
 func (r *Reader) readAnswers(ctx context.Context) error {
-	top, n, most := nats.JournalPlace{}, 0, mostLines
-	for line, err := range nats.ReadJournalBack(ctx, r.conn, r.model, nats.JournalPlace{}, r.Since(), nil) {
+	top, n, most := nats.JournalPosition{}, 0, mostLines
+	for line, err := range nats.ReadJournalBack(ctx, r.conn, r.model, nats.JournalPosition{}, r.Since(), nil) {
 		switch {
 		case errors.As(err, new(*nats.MessageError)):
 			continue
@@ -131,14 +131,14 @@ func (r *Reader) readAnswers(ctx context.Context) error {
 			return err
 		}
 		if n++; n == 1 {
-			if top = line.Place; top.Before(r.top) {
-				r.top = nats.JournalPlace{} // another stream of this name
+			if top = line.Position; top.Before(r.top) {
+				r.top = nats.JournalPosition{} // another stream of this name
 			}
-			if r.top != (nats.JournalPlace{}) {
+			if r.top != (nats.JournalPosition{}) {
 				most = mostNew
 			}
 		}
-		if r.top != (nats.JournalPlace{}) && !r.top.Before(line.Place) || n > most {
+		if r.top != (nats.JournalPosition{}) && !r.top.Before(line.Position) || n > most {
 			break
 		}
 		r.Add(&line.JournalEntry)
@@ -148,8 +148,8 @@ func (r *Reader) readAnswers(ctx context.Context) error {
 }
 
 // rise notes the newest answer that was read, if one was.
-func (r *Reader) rise(top nats.JournalPlace) {
-	if top != (nats.JournalPlace{}) {
+func (r *Reader) rise(top nats.JournalPosition) {
+	if top != (nats.JournalPosition{}) {
 		r.top = top
 	}
 }

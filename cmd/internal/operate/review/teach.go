@@ -40,7 +40,7 @@ func (t LogTeacher) Publish(ctx context.Context, events ...stream.Event) error {
 // Event returns the label of a kept message as the learner takes it: a correction, as `hamlet
 // learn` sends it. The same label again changes nothing, another one takes its place, and
 // labels of other sources stay.
-func Event(m *nats.KeptMail, label stream.Label, source string, now time.Time) stream.Event {
+func Event(m *nats.ArchivedMail, label stream.Label, source string, now time.Time) stream.Event {
 	return stream.Event{
 		ID: m.Identity + "/" + label.String() + "/" + rand.Text(), Time: now.UTC(), Source: source, Tenant: m.Tenant,
 		Action: stream.Correct, Of: m.Identity, OwnOnly: true, Label: label,
@@ -49,7 +49,7 @@ func Event(m *nats.KeptMail, label stream.Label, source string, now time.Time) s
 }
 
 // Teach sends the label of a kept message to the learner.
-func Teach(ctx context.Context, to Teacher, m *nats.KeptMail, label stream.Label, source string) error {
+func Teach(ctx context.Context, to Teacher, m *nats.ArchivedMail, label stream.Label, source string) error {
 	e := Event(m, label, source, time.Now())
 	if err := to.Publish(ctx, e); err != nil {
 		return fmt.Errorf("send the label of %s: %w", m.Identity, err)

@@ -28,9 +28,9 @@ var templates = page.Parse(files, "why.html")
 type Config struct {
 	NATS *natsgo.Conn
 
-	// Kept returns mail that was kept, by its identity. Its error wraps nats.ErrNotKept where
+	// Kept returns mail that was kept, by its identity. Its error wraps nats.ErrNotArchived where
 	// there is none. It is nil where this console may not read kept mail.
-	Kept func(ctx context.Context, identity string) (nats.KeptMail, error)
+	Kept func(ctx context.Context, identity string) (nats.ArchivedMail, error)
 
 	Bound time.Duration // of one question; zero: 5 s
 }
@@ -113,9 +113,9 @@ const busy = "You or others are asking about as many messages as the console rea
 func (h *handler) journal(ctx context.Context, v *view, at string) {
 	half, cancel := context.WithTimeout(ctx, h.cfg.Bound/2)
 	defer cancel()
-	var before nats.JournalPlace
+	var before nats.JournalPosition
 	if line, err := history.ParsePlace(at); err == nil {
-		before = nats.JournalPlace{Sequence: line.Sequence, Line: line.Line + 1}
+		before = nats.JournalPosition{Sequence: line.Sequence, Line: line.Line + 1}
 	}
 	found, err := history.Read(half, h.cfg.NATS, h.site.Model, &history.Filter{ID: v.ID}, 1, before)
 	switch {
@@ -142,7 +142,7 @@ func (h *handler) kept(ctx context.Context, v *view, u access.User) {
 	}
 	m, err := h.cfg.Kept(ctx, v.ID)
 	switch {
-	case errors.Is(err, nats.ErrNotKept):
+	case errors.Is(err, nats.ErrNotArchived):
 		v.Content = notKept
 		return
 	case err != nil:

@@ -166,11 +166,11 @@ func TestKeptMessage(t *testing.T) {
 		}
 	}
 	keep := true
-	r := newReader(t, score.Config{NATS: conn, Kept: func(_ context.Context, identity string) (nats.KeptMail, error) {
+	r := newReader(t, score.Config{NATS: conn, Kept: func(_ context.Context, identity string) (nats.ArchivedMail, error) {
 		if !keep || identity != id {
-			return nats.KeptMail{}, fmt.Errorf("mail %s: %w", identity, nats.ErrNotKept)
+			return nats.ArchivedMail{}, fmt.Errorf("mail %s: %w", identity, nats.ErrNotArchived)
 		}
-		return nats.KeptMail{Identity: id, Message: []byte(pastedMail), Time: time.Now().Add(-time.Hour)}, nil
+		return nats.ArchivedMail{Identity: id, Message: []byte(pastedMail), Time: time.Now().Add(-time.Hour)}, nil
 	}})
 	_, got := r.get("/why?id=" + id)
 	wants(t, "who looks", got, "What was answered", "milter", "needs the role label", "none came")

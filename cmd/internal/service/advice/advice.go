@@ -38,7 +38,7 @@ var streams = map[string]map[nats.Setting]string{
 		nats.SettingReplicas: " (--journal-replicas 1)",
 		nats.SettingBytes:    ", or lower --journal-size",
 	},
-	nats.KeptStream: {
+	nats.MailStream: {
 		nats.SettingStream: ", or leave out --keep-mail",
 		nats.SettingBytes:  ", or lower --keep-mail-size",
 		nats.SettingUser:   " (--keep-mail-nats)",

@@ -35,7 +35,7 @@ var parameters = map[string]Schema{
 }
 
 const (
-	keptMail  = "$O." + nats.KeptBucket
+	keptMail  = "$O." + nats.MailBucket
 	forOthers = "It is for hamlet's own services."
 )
 
@@ -89,11 +89,11 @@ var channels = slices.Concat([]channel{
 		says: "A work queue of answers with their mail that nobody has contradicted yet. " + forOthers,
 	},
 	{
-		name: "mailDescriptions", address: keptMail + ".M.{object}", stream: nats.KeptStream, carries: []string{"MailDescription"}, sends: true,
-		says: "The descriptions of the object store " + nats.KeptBucket + ": mail that scorers keep for review. Use the object store's client.",
+		name: "mailDescriptions", address: keptMail + ".M.{object}", stream: nats.MailStream, carries: []string{"MailDescription"}, sends: true,
+		says: "The descriptions of the object store " + nats.MailBucket + ": mail that scorers keep for review. Use the object store's client.",
 	},
 	{
-		name: "mailContents", address: keptMail + ".C.{contents}", stream: nats.KeptStream, carries: []string{"MailContents"}, sends: true,
+		name: "mailContents", address: keptMail + ".C.{contents}", stream: nats.MailStream, carries: []string{"MailContents"}, sends: true,
 		says: "The messages of that store, reduced and compressed.",
 	},
 })

@@ -240,14 +240,14 @@ func TestChannelsAgainstCode(t *testing.T) {
 	}, "stream", "cmd/internal/service/settings", "cmd/internal/service/program", "cmd/internal/service/learner", "cmd/internal/service/ingest", "cmd/internal/service/scorer", "cmd/internal/door", "cmd/internal/service/parts", "cmd/internal/service/up")
 	for _, c := range channels {
 		prefix := strings.TrimSuffix(c.address, "{model}")
-		known := found[c.address] || found[prefix] || c.name == "feeds" || c.answers != nil || c.stream == nats.KeptStream
+		known := found[c.address] || found[prefix] || c.name == "feeds" || c.answers != nil || c.stream == nats.MailStream
 		for value := range found {
 			known = known || strings.HasSuffix(value, ".") && strings.HasPrefix(c.address, value)
 		}
 		if !known {
 			t.Errorf("the code has no name that begins %s", c.address)
 		}
-		if c.stream != "" && c.stream != nats.KeptStream && !found[c.stream] {
+		if c.stream != "" && c.stream != nats.MailStream && !found[c.stream] {
 			t.Errorf("the code has no stream %s", c.stream)
 		}
 	}

@@ -388,7 +388,7 @@ func say(t *testing.T, ctx context.Context, conn *natsgo.Conn, model string) {
 	must(err)
 	must(waiting.Put(ctx, &assumed))
 
-	kept, err := nats.NewKept(conn, nats.KeptConfig{Model: model, Age: time.Hour})
+	kept, err := nats.NewMailArchive(conn, nats.MailArchiveConfig{Model: model, Age: time.Hour})
 	must(err)
-	must(kept.Put(ctx, &nats.KeptMail{Identity: "5f3c", Tenant: "t", Message: assumed.Body.Mail}))
+	must(kept.Put(ctx, &nats.ArchivedMail{Identity: "5f3c", Tenant: "t", Message: assumed.Body.Mail}))
 }

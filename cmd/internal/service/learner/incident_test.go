@@ -62,7 +62,7 @@ func TestDeathInAnIncident(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	dies := func(store *doomed, publisher stream.Notices) {
+	dies := func(store *doomed, publisher stream.AlertPublisher) {
 		t.Helper()
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()

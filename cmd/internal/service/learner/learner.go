@@ -91,9 +91,9 @@ type Config struct {
 	Topic       string        // that log's name in dead letters and predictions
 	Letters     stream.Appender
 	Receipts    stream.Appender
-	Predictions stream.Appender // takes what was predicted of each event before its label was learnt; nil: nobody wants it
-	Alerts      stream.Notices  // nil: alarms are logged and counted only
-	Runner      model.Runner    // computes a model's slow work in the background; nil: the model waits for it
+	Predictions stream.Appender       // takes what was predicted of each event before its label was learnt; nil: nobody wants it
+	Alerts      stream.AlertPublisher // nil: alarms are logged and counted only
+	Runner      model.Runner          // computes a model's slow work in the background; nil: the model waits for it
 	Store       Store
 	Shadow      *Shadow // learns beside another model; nil: it is the first of its log
 	Model       model.Config

@@ -41,7 +41,7 @@ const (
 //	  ^               └──success──┐        │ success        │
 //	  └───────────────────────────┴────────┴────────────────┘
 type outbox struct {
-	publisher stream.Notices // nil: nobody hears alerts, and none is pending
+	publisher stream.AlertPublisher // nil: nobody hears alerts, and none is pending
 	log       *slog.Logger
 
 	pending []stream.Alert              // in order; only add and flush write it

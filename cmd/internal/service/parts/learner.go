@@ -20,7 +20,7 @@ import (
 
 // OpenLearner returns the configuration of a learner of the model, whose logs, store and
 // connections are open. Learn runs it.
-func (s *Set) OpenLearner(ctx context.Context, f settings.Learner, topic settings.Topic, alerts stream.Notices,
+func (s *Set) OpenLearner(ctx context.Context, f settings.Learner, topic settings.Topic, alerts stream.AlertPublisher,
 	cfg model.Config) (learner.Config, error) {
 	lc := learner.Config{
 		Topic: s.Topic(), Name: s.model, Model: cfg, Writer: writer(), Store: s.Store, Alerts: alerts, Runner: s.Runner(),

@@ -117,7 +117,7 @@ func (s *Set) Connect(cfg nats.Config) (conn *natsgo.Conn, err error) {
 // unless a flag asks for suspicions. Its flags belong in [settings.Alerts], in the tables of wrong
 // usage of cmd/internal/service/program and cmd/hamlet (usage_test.go), in deploy/hamlet.yaml,
 // deploy/ALARMS.md and CHANGELOG.md.
-func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (stream.Notices, error) {
+func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (stream.AlertPublisher, error) {
 	if !f.PublishAlerts {
 		s.Log.Info("alerts are logged and counted, not published, because of --no-publish-alerts")
 		return nil, nil

@@ -48,7 +48,7 @@ func benchmarkBeside(b *testing.B, mail bool) {
 	with.Journal = newJournalOn(b, conns[1])
 	if mail {
 		without.Journal = newJournalOn(b, conns[0])
-		kept, err := nats.NewKept(connect(b, url), nats.KeptConfig{Age: time.Hour})
+		kept, err := nats.NewMailArchive(connect(b, url), nats.MailArchiveConfig{Age: time.Hour})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -14,9 +14,9 @@ import (
 	"hamlet/stream/nats"
 )
 
-// A MailStore keeps scored mail. [*nats.Kept] is one. Its errors are those of a Kept.
+// A MailStore keeps scored mail. [*nats.MailArchive] is one. Its errors are those of a Kept.
 type MailStore interface {
-	Put(ctx context.Context, m *nats.KeptMail) error
+	Put(ctx context.Context, m *nats.ArchivedMail) error
 }
 
 // Console is the door of questions that the console asks, which all want reasons. An answer with
@@ -51,7 +51,7 @@ type mailKeeper struct {
 	store   MailStore
 	metrics *metrics
 	health  *writebehind.Health
-	queue   chan nats.KeptMail
+	queue   chan nats.ArchivedMail
 	bytes   atomic.Int64 // of the messages in queue and in the writers' hands
 
 	mu     sync.Mutex
@@ -66,7 +66,7 @@ func newMailKeeper(store MailStore, m *metrics, log *slog.Logger) *mailKeeper {
 		return nil
 	}
 	return &mailKeeper{
-		store: store, metrics: m, queue: make(chan nats.KeptMail, maxMail), recent: map[string]time.Time{},
+		store: store, metrics: m, queue: make(chan nats.ArchivedMail, maxMail), recent: map[string]time.Time{},
 		health: &writebehind.Health{
 			Gauge: m.mailFailing, Log: log, Attrs: []any{"waiting_at_most", maxMail},
 			Fails: "mail is not kept for now; no answer waits for it", Works: "mail is kept again",
@@ -84,7 +84,7 @@ func (k *mailKeeper) offer(ctx context.Context, requests []*stream.Event, verdic
 		if verdicts[i].Identity == "" || !k.first(verdicts[i].Identity, now) {
 			continue
 		}
-		m := nats.KeptMail{Identity: verdicts[i].Identity, Tenant: requests[i].Tenant, Message: requests[i].Body.Mail}
+		m := nats.ArchivedMail{Identity: verdicts[i].Identity, Tenant: requests[i].Tenant, Message: requests[i].Body.Mail}
 		size := int64(len(m.Message))
 		if k.bytes.Add(size) > maxMailBytes {
 			k.bytes.Add(-size)
@@ -122,7 +122,7 @@ func (k *mailKeeper) first(identity string, now time.Time) bool {
 }
 
 // lose counts a message that is not kept. It may be offered again.
-func (k *mailKeeper) lose(m *nats.KeptMail, why string) {
+func (k *mailKeeper) lose(m *nats.ArchivedMail, why string) {
 	k.metrics.mailLost.WithLabelValues(why).Inc()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -137,14 +137,14 @@ func (k *mailKeeper) run(ctx context.Context) {
 	if k == nil {
 		return
 	}
-	writebehind.Run(ctx, writebehind.Flush, mailWriters, k.queue, func(work context.Context, m *nats.KeptMail) {
+	writebehind.Run(ctx, writebehind.Flush, mailWriters, k.queue, func(work context.Context, m *nats.ArchivedMail) {
 		k.keep(ctx, work, m)
 		k.bytes.Add(-int64(len(m.Message)))
 	})
 }
 
 // keep stores a message, and tries again until stopping ends. Each attempt ends with work.
-func (k *mailKeeper) keep(stopping, work context.Context, m *nats.KeptMail) {
+func (k *mailKeeper) keep(stopping, work context.Context, m *nats.ArchivedMail) {
 	err := mailRetry.Do(stopping, func() error {
 		err := k.store.Put(work, m)
 		if errors.Is(err, stream.ErrTooLarge) {

@@ -23,11 +23,11 @@ import (
 // A fakeMail is a store that does what fail says.
 type fakeMail struct {
 	mu   sync.Mutex
-	fail func(*nats.KeptMail) error
-	got  []nats.KeptMail
+	fail func(*nats.ArchivedMail) error
+	got  []nats.ArchivedMail
 }
 
-func (f *fakeMail) Put(ctx context.Context, m *nats.KeptMail) error {
+func (f *fakeMail) Put(ctx context.Context, m *nats.ArchivedMail) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
@@ -53,7 +53,7 @@ func TestScoredMailIsKept(t *testing.T) {
 	l.save()
 	url, _ := natsAt(t, "127.0.0.1:0", t.TempDir())
 	conn := connect(t, url)
-	kept, err := nats.NewKept(conn, nats.KeptConfig{Age: time.Hour})
+	kept, err := nats.NewMailArchive(conn, nats.MailArchiveConfig{Age: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestScoredMailIsKept(t *testing.T) {
 			t.Fatal("mail is not kept")
 		}
 	}
-	reader, err := nats.NewKeptReader(conn, "")
+	reader, err := nats.NewMailArchiveReader(conn, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestScoredMailIsKept(t *testing.T) {
 			t.Errorf("message %d: %+v, %v", i, m, err)
 		}
 	}
-	if _, err := reader.Get(patience(t), identity(3)); !errors.Is(err, nats.ErrNotKept) {
+	if _, err := reader.Get(patience(t), identity(3)); !errors.Is(err, nats.ErrNotArchived) {
 		t.Errorf("what the console asked about: %v", err)
 	}
 	if n := testutil.ToFloat64(s.metrics.mailKept); n != 3 {
@@ -103,7 +103,7 @@ func TestScoredMailIsKept(t *testing.T) {
 // A store that is away costs nobody time: what does not fit is dropped and counted, and may be
 // offered again. What waits is stored when the store is back.
 func TestMailKeeperIsBounded(t *testing.T) {
-	store, m := &fakeMail{fail: func(*nats.KeptMail) error { return errors.New("away") }}, newMetrics()
+	store, m := &fakeMail{fail: func(*nats.ArchivedMail) error { return errors.New("away") }}, newMetrics()
 	k := newMailKeeper(store, m, slog.New(slog.DiscardHandler))
 	lost := func(why string) float64 { return testutil.ToFloat64(m.mailLost.WithLabelValues(why)) }
 	const n = maxMail + 10
@@ -134,7 +134,7 @@ func TestMailKeeperIsBounded(t *testing.T) {
 
 	// What can never be stored is dropped, and so is what waits when the scorer stops.
 	k = newMailKeeper(store, m, slog.New(slog.DiscardHandler))
-	store.fail = func(m *nats.KeptMail) error {
+	store.fail = func(m *nats.ArchivedMail) error {
 		if strings.HasPrefix(m.Identity, "large") {
 			return stream.ErrTooLarge
 		}

@@ -32,7 +32,7 @@ func (f KeepMail) Check() error {
 // Open returns what keeps a model's mail, and how to close it; nil without --keep-mail. conn is
 // that of --nats. access gives another connection its TLS, and no user: that of the URL has
 // another account.
-func (f KeepMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *slog.Logger) (kept *nats.Kept, done func(), err error) {
+func (f KeepMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *slog.Logger) (kept *nats.MailArchive, done func(), err error) {
 	done = func() {}
 	if f.KeepMail == 0 {
 		return nil, done, nil
@@ -43,7 +43,7 @@ func (f KeepMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *
 		}
 		done = conn.Close
 	}
-	kept, err = nats.NewKept(conn, nats.KeptConfig{
+	kept, err = nats.NewMailArchive(conn, nats.MailArchiveConfig{
 		Model: model, Age: time.Duration(f.KeepMail) * 24 * time.Hour, Bytes: f.KeepMailSize << 20, Log: log,
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ type ReadMail struct {
 
 // Open returns a reader of a model's kept mail, and how to close it. conn is the connection
 // without --mail-nats. access gives another one the TLS alone.
-func (f ReadMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *slog.Logger) (kept *nats.KeptReader, done func(), err error) {
+func (f ReadMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *slog.Logger) (kept *nats.MailArchiveReader, done func(), err error) {
 	done = func() {}
 	if f.MailNATS != "" {
 		if conn, err = ConnectApart("--mail-nats", f.MailNATS, "hamlet-mail", access, log); err != nil {
@@ -68,7 +68,7 @@ func (f ReadMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *
 		}
 		done = conn.Close
 	}
-	if kept, err = nats.NewKeptReader(conn, model); err != nil {
+	if kept, err = nats.NewMailArchiveReader(conn, model); err != nil {
 		done()
 		return nil, func() {}, err
 	}

@@ -40,7 +40,7 @@ var defaults = kong.Vars{
 	"save_every": learner.SaveEvery.String(), "answered": strconv.Itoa(answered.Remembered),
 	"poll_interval": scorer.PollInterval.String(), "spam_at": fmt.Sprint(scorer.SpamAt), "ham_at": fmt.Sprint(scorer.HamAt),
 	"journal_age": strings.TrimSuffix(nats.JournalAge.String(), "0m0s"), "journal_size": strconv.Itoa(nats.JournalBytes >> 20),
-	"keep_mail_size": strconv.Itoa(nats.KeptBytes >> 20), "self_label_size": strconv.Itoa(nats.WaitingBytes >> 20),
+	"keep_mail_size": strconv.Itoa(nats.MailBytes >> 20), "self_label_size": strconv.Itoa(nats.WaitingBytes >> 20),
 }
 
 // Parse is [cli.Parse] for one of hamlet's programs.

@@ -17,21 +17,21 @@ import (
 	"hamlet/stream/mail"
 )
 
-// ErrNotKept: there is no such message. It was not kept, or is kept no longer.
-var ErrNotKept = errors.New("the message was not kept")
+// ErrNotArchived: there is no such message. It was not kept, or is kept no longer.
+var ErrNotArchived = errors.New("the message was not kept")
 
-// A KeptReader reads what a [Kept] of the same model has stored. Its methods may be called
+// A MailArchiveReader reads what a [MailArchive] of the same model has stored. Its methods may be called
 // concurrently.
-type KeptReader struct {
+type MailArchiveReader struct {
 	conn    *natsgo.Conn
 	js      jetstream.JetStream
 	model   string
 	decoder *zstd.Decoder
 }
 
-// NewKeptReader returns a reader on conn, which the caller closes. An empty model means the
+// NewMailArchiveReader returns a reader on conn, which the caller closes. An empty model means the
 // default. It asks the server for nothing.
-func NewKeptReader(conn *natsgo.Conn, model string) (*KeptReader, error) {
+func NewMailArchiveReader(conn *natsgo.Conn, model string) (*MailArchiveReader, error) {
 	model = cmp.Or(model, DefaultModel)
 	if err := stream.CheckModelName(model); err != nil {
 		return nil, fmt.Errorf("kept mail: %w", err)
@@ -40,25 +40,25 @@ func NewKeptReader(conn *natsgo.Conn, model string) (*KeptReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kept mail: %w", err)
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(mostKept))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(mostMail))
 	if err != nil {
 		return nil, fmt.Errorf("kept mail: %w", err)
 	}
-	return &KeptReader{conn: conn, js: js, model: model, decoder: decoder}, nil
+	return &MailArchiveReader{conn: conn, js: js, model: model, decoder: decoder}, nil
 }
 
-// mostKept bounds a message that is read, in bytes.
-const mostKept = mail.MaxReduced + 4<<10
+// mostMail bounds a message that is read, in bytes.
+const mostMail = mail.MaxReduced + 4<<10
 
 // A mail's identity, by mail.Identity.
 var identityForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// Get returns the message of this identity, or an error that wraps [ErrNotKept]. It takes two
+// Get returns the message of this identity, or an error that wraps [ErrNotArchived]. It takes two
 // seconds at most. A message that has another identity than its name says is an error.
-func (r *KeptReader) Get(ctx context.Context, identity string) (KeptMail, error) {
-	m := KeptMail{Identity: identity}
+func (r *MailArchiveReader) Get(ctx context.Context, identity string) (ArchivedMail, error) {
+	m := ArchivedMail{Identity: identity}
 	if !identityForm.MatchString(identity) {
-		return m, fmt.Errorf("kept mail: %q is no identity of a mail: %w", stream.Clip(identity, 64), ErrNotKept)
+		return m, fmt.Errorf("kept mail: %q is no identity of a mail: %w", stream.Clip(identity, 64), ErrNotArchived)
 	}
 	if !r.conn.IsConnected() {
 		return m, fmt.Errorf("kept mail: %w", ErrNoServer)
@@ -71,21 +71,21 @@ func (r *KeptReader) Get(ctx context.Context, identity string) (KeptMail, error)
 	case err == nil:
 		return m, nil
 	case errors.Is(err, jetstream.ErrMsgNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
-		return m, fmt.Errorf("mail %s: %w", identity, ErrNotKept)
+		return m, fmt.Errorf("mail %s: %w", identity, ErrNotArchived)
 	case errors.Is(err, natsgo.ErrNoResponders):
-		return m, fmt.Errorf("mail %s: the server has no JetStream for this user: %w", identity, ErrNotKept)
-	case errors.Is(err, context.DeadlineExceeded) && last != before && refuses(last, KeptStream, "$O."+KeptBucket+"."):
+		return m, fmt.Errorf("mail %s: the server has no JetStream for this user: %w", identity, ErrNotArchived)
+	case errors.Is(err, context.DeadlineExceeded) && last != before && refuses(last, MailStream, "$O."+MailBucket+"."):
 		return m, fmt.Errorf("mail %s: the user may not read kept mail: %w; the user mailreader of deploy/nats/hamlet.conf may", identity, last)
 	}
 	return m, fmt.Errorf("mail %s: %w", identity, err)
 }
 
-func (r *KeptReader) get(ctx context.Context, m *KeptMail) error {
-	s, err := r.js.Stream(ctx, KeptStream)
+func (r *MailArchiveReader) get(ctx context.Context, m *ArchivedMail) error {
+	s, err := r.js.Stream(ctx, MailStream)
 	if err != nil {
 		return err
 	}
-	meta, err := s.GetLastMsgForSubject(ctx, keptMeta(keptName(r.model, m.Identity)))
+	meta, err := s.GetLastMsgForSubject(ctx, mailMeta(mailName(r.model, m.Identity)))
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func (r *KeptReader) get(ctx context.Context, m *KeptMail) error {
 		return fmt.Errorf("read its description: %w", err)
 	}
 	if info.Deleted {
-		return ErrNotKept
+		return ErrNotArchived
 	}
-	if info.NUID == "" || info.Chunks != 1 || info.Metadata[keptEncoding] != keptZstd {
+	if info.NUID == "" || info.Chunks != 1 || info.Metadata[mailEncoding] != mailZstd {
 		return errors.New("another program stored it")
 	}
-	chunk, err := s.GetLastMsgForSubject(ctx, keptChunks+info.NUID)
+	chunk, err := s.GetLastMsgForSubject(ctx, mailChunks+info.NUID)
 	if err != nil {
 		return err
 	}
@@ -113,9 +113,9 @@ func (r *KeptReader) get(ctx context.Context, m *KeptMail) error {
 		return fmt.Errorf("decompress it: %w", err)
 	}
 	parsed := mail.Parse(message)
-	if mail.Identity(info.Metadata[keptTenant], &parsed) != m.Identity {
+	if mail.Identity(info.Metadata[mailTenant], &parsed) != m.Identity {
 		return errors.New("it is another message than its name says")
 	}
-	m.Tenant, m.Message, m.Time = info.Metadata[keptTenant], message, meta.Time.UTC()
+	m.Tenant, m.Message, m.Time = info.Metadata[mailTenant], message, meta.Time.UTC()
 	return nil
 }

@@ -25,8 +25,8 @@ type asked struct {
 	observed []string // the doors of the answers
 }
 
-// origins serves a scorer that records the origins of its requests.
-func origins(t *testing.T) (*asked, *natsgo.Conn) {
+// headers serves a scorer that records the headers of its requests.
+func headers(t *testing.T) (*asked, *natsgo.Conn) {
 	server, a := startServer(t), new(asked)
 	serveObserved(t, connect(t, server), scorer{score: func(ctx context.Context, requests []*stream.Event, _ bool) ([]stream.Verdict, error) {
 		a.mu.Lock()
@@ -45,7 +45,7 @@ func origins(t *testing.T) (*asked, *natsgo.Conn) {
 }
 
 func TestOriginOfRequests(t *testing.T) {
-	a, conn := origins(t)
+	a, conn := headers(t)
 	c := client(t, conn, "")
 	const batch = `[{"text": "x"}, {"text": "x", "tenant": "inner"}, {"text": "x", "tenant": "default"}, {"text": "x", "tenant": ""}]`
 	for _, tt := range []struct {
@@ -87,7 +87,7 @@ func TestOriginOfRequests(t *testing.T) {
 
 // The service checks the headers of whoever asks, and the client what it is told.
 func TestOriginsThatAreRefused(t *testing.T) {
-	a, conn := origins(t)
+	a, conn := headers(t)
 	c := client(t, conn, "")
 	long := strings.Repeat("x", 257)
 	for _, tt := range []struct{ header, value string }{
@@ -124,7 +124,7 @@ func TestOriginsThatAreRefused(t *testing.T) {
 
 // One message may have more words than usual, up to a bound; a batch may not.
 func TestWordsOfARequest(t *testing.T) {
-	a, conn := origins(t)
+	a, conn := headers(t)
 	c := client(t, conn, "")
 	for _, tt := range []struct {
 		from              questions.Question

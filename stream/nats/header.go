@@ -17,16 +17,16 @@ const (
 	HeaderWords  = "Hamlet-Words"  // how many words an explanation may have
 )
 
-// An origin is what the headers of a request say beside its Content-Type. Its fields are valid
+// A requestHeader is what the headers of a request say beside its Content-Type. Its fields are valid
 // or empty.
-type origin struct {
+type requestHeader struct {
 	tenant, door string
 	words        int // 0: stream.MaxWords
 	trace        stream.Trace
 }
 
-// originOf reads the headers of a request. With an error it returns what is valid.
-func originOf(h natsgo.Header) (from origin, refusal *questions.Refusal) {
+// parseHeader reads the headers of a request. With an error it returns what is valid.
+func parseHeader(h natsgo.Header) (from requestHeader, refusal *questions.Refusal) {
 	from.trace = stream.ParseTrace(header(h, stream.HeaderTrace)) // a malformed one is no error
 	if door := header(h, HeaderDoor); questions.IsDoor(door) {
 		from.door = door
@@ -63,11 +63,11 @@ func header(h natsgo.Header, name string) string {
 	return value
 }
 
-// ofQuestion checks what a question says of its origin. A tenant that no event may have, or that
+// headerOf checks where a question says it comes from. A tenant that no event may have, or that
 // has a blank at an end, and a door that is not 1 to 16 of a-z, 0-9 and -, are refused.
-func ofQuestion(q *questions.Question) (origin, *questions.Refusal) {
-	from := origin{tenant: q.Tenant, door: q.Door, words: q.Words}
-	_, refusal := originOf(natsgo.Header{HeaderTenant: []string{q.Tenant}, HeaderDoor: []string{q.Door}})
+func headerOf(q *questions.Question) (requestHeader, *questions.Refusal) {
+	from := requestHeader{tenant: q.Tenant, door: q.Door, words: q.Words}
+	_, refusal := parseHeader(natsgo.Header{HeaderTenant: []string{q.Tenant}, HeaderDoor: []string{q.Door}})
 	if refusal == nil && strings.Trim(q.Tenant, " ") != q.Tenant {
 		refusal = questions.Wrong("%s: a header cannot carry a blank at the start or the end", HeaderTenant)
 	}
@@ -75,14 +75,14 @@ func ofQuestion(q *questions.Question) (origin, *questions.Refusal) {
 }
 
 // set writes the headers of a request.
-func (o origin) set(h natsgo.Header) {
-	if o.tenant != "" {
-		h.Set(HeaderTenant, o.tenant)
+func (r requestHeader) set(h natsgo.Header) {
+	if r.tenant != "" {
+		h.Set(HeaderTenant, r.tenant)
 	}
-	if o.door != "" {
-		h.Set(HeaderDoor, o.door)
+	if r.door != "" {
+		h.Set(HeaderDoor, r.door)
 	}
-	if o.words > 0 {
-		h.Set(HeaderWords, strconv.Itoa(o.words))
+	if r.words > 0 {
+		h.Set(HeaderWords, strconv.Itoa(r.words))
 	}
 }

@@ -22,28 +22,28 @@ import (
 )
 
 // keptLetter returns a mail with its identity.
-func keptLetter(text string) *nats.KeptMail {
-	m := &nats.KeptMail{Tenant: "example.org", Message: []byte("Subject: " + text + "\r\n\r\nThe text of " + text + ".\r\n")}
+func keptLetter(text string) *nats.ArchivedMail {
+	m := &nats.ArchivedMail{Tenant: "example.org", Message: []byte("Subject: " + text + "\r\n\r\nThe text of " + text + ".\r\n")}
 	parsed := mail.Parse(m.Message)
 	m.Identity = mail.Identity(m.Tenant, &parsed)
 	return m
 }
 
-func kept(t testing.TB, conn *natsgo.Conn, cfg nats.KeptConfig) *nats.Kept {
+func kept(t testing.TB, conn *natsgo.Conn, cfg nats.MailArchiveConfig) *nats.MailArchive {
 	t.Helper()
 	if cfg.Age == 0 {
 		cfg.Age = 24 * time.Hour
 	}
-	k, err := nats.NewKept(conn, cfg)
+	k, err := nats.NewMailArchive(conn, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
 
-func keptReader(t testing.TB, conn *natsgo.Conn, model string) *nats.KeptReader {
+func keptReader(t testing.TB, conn *natsgo.Conn, model string) *nats.MailArchiveReader {
 	t.Helper()
-	r, err := nats.NewKeptReader(conn, model)
+	r, err := nats.NewMailArchiveReader(conn, model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func object(t *testing.T, conn *natsgo.Conn, name string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := js.ObjectStore(patience(t), nats.KeptBucket)
+	store, err := js.ObjectStore(patience(t), nats.MailBucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +81,13 @@ func object(t *testing.T, conn *natsgo.Conn, name string) []byte {
 func TestKeptMailIsReadAgain(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
-	k, other := kept(t, conn, nats.KeptConfig{}), kept(t, conn, nats.KeptConfig{Model: "other"})
+	k, other := kept(t, conn, nats.MailArchiveConfig{}), kept(t, conn, nats.MailArchiveConfig{Model: "other"})
 	m := keptLetter("one")
 	r := keptReader(t, conn, "")
-	if _, err := r.Get(patience(t), m.Identity); !errors.Is(err, nats.ErrNotKept) {
+	if _, err := r.Get(patience(t), m.Identity); !errors.Is(err, nats.ErrNotArchived) {
 		t.Errorf("without a store: %v", err)
 	}
-	for _, k := range []*nats.Kept{k, other, k} {
+	for _, k := range []*nats.MailArchive{k, other, k} {
 		if err := k.Put(patience(t), m); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestKeptMailIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := js.Stream(patience(t), nats.KeptStream)
+	s, err := js.Stream(patience(t), nats.MailStream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,13 +111,13 @@ func TestKeptMailIsReadAgain(t *testing.T) {
 		t.Errorf("two objects take %d messages, want 4", n)
 	}
 	for _, id := range []string{keptLetter("two").Identity, "", "../x", strings.Repeat("a", 33)} {
-		if _, err := r.Get(patience(t), id); !errors.Is(err, nats.ErrNotKept) {
+		if _, err := r.Get(patience(t), id); !errors.Is(err, nats.ErrNotArchived) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
 
 	// What somebody deletes stays away.
-	store, err := js.ObjectStore(patience(t), nats.KeptBucket)
+	store, err := js.ObjectStore(patience(t), nats.MailBucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestKeptMailIsReadAgain(t *testing.T) {
 	if err := k.Put(patience(t), m); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Get(patience(t), m.Identity); !errors.Is(err, nats.ErrNotKept) {
+	if _, err := r.Get(patience(t), m.Identity); !errors.Is(err, nats.ErrNotArchived) {
 		t.Errorf("a deleted message: %v", err)
 	}
 
@@ -137,7 +137,7 @@ func TestKeptMailIsReadAgain(t *testing.T) {
 	if err := k.Put(patience(t), forged); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Get(patience(t), forged.Identity); err == nil || errors.Is(err, nats.ErrNotKept) {
+	if _, err := r.Get(patience(t), forged.Identity); err == nil || errors.Is(err, nats.ErrNotArchived) {
 		t.Errorf("a forged message: %v", err)
 	}
 
@@ -149,7 +149,7 @@ func TestKeptMailIsReadAgain(t *testing.T) {
 	if err := k.Put(patience(t), large); !errors.Is(err, stream.ErrTooLarge) {
 		t.Errorf("a large message: %v", err)
 	}
-	if _, err := r.Get(patience(t), large.Identity); !errors.Is(err, nats.ErrNotKept) {
+	if _, err := r.Get(patience(t), large.Identity); !errors.Is(err, nats.ErrNotArchived) {
 		t.Errorf("a large message is there: %v", err)
 	}
 }
@@ -158,8 +158,8 @@ func TestKeptMailIsReadAgain(t *testing.T) {
 func TestKeptMailIsBounded(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
-	k := kept(t, conn, nats.KeptConfig{Bytes: 1 << 20})
-	var all []*nats.KeptMail
+	k := kept(t, conn, nats.MailArchiveConfig{Bytes: 1 << 20})
+	var all []*nats.ArchivedMail
 	for i := range 6 {
 		m := keptLetter(fmt.Sprint("large ", i))
 		noise := make([]byte, 300<<10)
@@ -176,18 +176,18 @@ func TestKeptMailIsBounded(t *testing.T) {
 	if _, err := r.Get(patience(t), all[5].Identity); err != nil {
 		t.Errorf("the newest: %v", err)
 	}
-	if _, err := r.Get(patience(t), all[0].Identity); !errors.Is(err, nats.ErrNotKept) {
+	if _, err := r.Get(patience(t), all[0].Identity); !errors.Is(err, nats.ErrNotArchived) {
 		t.Errorf("the oldest: %v", err)
 	}
 
-	if err := kept(t, conn, nats.KeptConfig{Age: time.Hour, Bytes: 2 << 20}).Put(patience(t), keptLetter("five")); err != nil {
+	if err := kept(t, conn, nats.MailArchiveConfig{Age: time.Hour, Bytes: 2 << 20}).Put(patience(t), keptLetter("five")); err != nil {
 		t.Fatal(err)
 	}
 	js, err := jetstream.New(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := js.Stream(patience(t), nats.KeptStream)
+	s, err := js.Stream(patience(t), nats.MailStream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestKeptMailIsBounded(t *testing.T) {
 		t.Errorf("the store has %+v", cfg)
 	}
 	// Somebody deletes the store: it comes back with the next message but one at most.
-	if err := js.DeleteStream(patience(t), nats.KeptStream); err != nil {
+	if err := js.DeleteStream(patience(t), nats.MailStream); err != nil {
 		t.Fatal(err)
 	}
 	if err := k.Put(patience(t), keptLetter("six")); err == nil {
@@ -209,7 +209,7 @@ func TestKeptMailIsBounded(t *testing.T) {
 func TestKeptMailGoesOnWhereItFailed(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
-	k, r := kept(t, conn, nats.KeptConfig{}), keptReader(t, conn, "")
+	k, r := kept(t, conn, nats.MailArchiveConfig{}), keptReader(t, conn, "")
 	if err := k.Put(patience(t), keptLetter("zero")); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestKeptMailGoesOnWhereItFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := js.Stream(patience(t), nats.KeptStream)
+	s, err := js.Stream(patience(t), nats.MailStream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestKeptMailGoesOnWhereItFailed(t *testing.T) {
 		}
 		return info.State.Msgs
 	}
-	is := func(m *nats.KeptMail, n uint64) {
+	is := func(m *nats.ArchivedMail, n uint64) {
 		t.Helper()
 		if err := k.Put(patience(t), m); err != nil {
 			t.Error(err)
@@ -250,7 +250,7 @@ func TestKeptMailGoesOnWhereItFailed(t *testing.T) {
 	}
 
 	without := right
-	without.Subjects = []string{"$O." + nats.KeptBucket + ".M.>"} // descriptions, and no chunks
+	without.Subjects = []string{"$O." + nats.MailBucket + ".M.>"} // descriptions, and no chunks
 	update(without)
 	m := keptLetter("one")
 	for range 2 {
@@ -294,7 +294,7 @@ func TestKeptMailIsRefused(t *testing.T) {
 	if !without.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the nats server doesn't listen")
 	}
-	if err := kept(t, connect(t, without), nats.KeptConfig{}).Put(patience(t), keptLetter("a")); !errors.Is(err, nats.ErrRefused) {
+	if err := kept(t, connect(t, without), nats.MailArchiveConfig{}).Put(patience(t), keptLetter("a")); !errors.Is(err, nats.ErrRefused) {
 		t.Errorf("without JetStream: %v", err)
 	}
 	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
@@ -302,10 +302,10 @@ func TestKeptMailIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateStream(patience(t), jetstream.StreamConfig{Name: nats.KeptStream, Subjects: []string{"x"}}); err != nil {
+	if _, err := js.CreateStream(patience(t), jetstream.StreamConfig{Name: nats.MailStream, Subjects: []string{"x"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := kept(t, conn, nats.KeptConfig{}).Put(patience(t), keptLetter("a")); !errors.Is(err, nats.ErrRefused) {
+	if err := kept(t, conn, nats.MailArchiveConfig{}).Put(patience(t), keptLetter("a")); !errors.Is(err, nats.ErrRefused) {
 		t.Errorf("another stream: %v", err)
 	}
 }
@@ -317,10 +317,10 @@ func TestRightsToKeptMail(t *testing.T) {
 	as := rights(t)
 	keeper, reader := as("mailkeeper"), as("mailreader")
 	m := keptLetter("one")
-	if err := kept(t, keeper, nats.KeptConfig{}).Put(patience(t), m); err != nil {
+	if err := kept(t, keeper, nats.MailArchiveConfig{}).Put(patience(t), m); err != nil {
 		t.Fatal(err)
 	}
-	if err := kept(t, keeper, nats.KeptConfig{Age: time.Hour}).Put(patience(t), keptLetter("two")); err != nil {
+	if err := kept(t, keeper, nats.MailArchiveConfig{Age: time.Hour}).Put(patience(t), keptLetter("two")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := keptReader(t, reader, "").Get(patience(t), m.Identity); err != nil || !bytes.Equal(got.Message, m.Message) {
@@ -329,7 +329,7 @@ func TestRightsToKeptMail(t *testing.T) {
 	if err := errors.Join(keeper.LastError(), reader.LastError()); err != nil {
 		t.Errorf("a user was refused: %v", err)
 	}
-	const name = nats.KeptStream
+	const name = nats.MailStream
 	reads := []string{"$JS.API.STREAM.MSG.GET." + name, "$JS.API.DIRECT.GET." + name, "$JS.API.DIRECT.GET." + name + ".$O.hamlet-mail.M.x",
 		"$JS.API.CONSUMER.CREATE." + name + ".x", "$JS.API.STREAM.SNAPSHOT." + name}
 	writes := []string{"$O.hamlet-mail.M.x", "$O.hamlet-mail.C.x", "$JS.API.STREAM.UPDATE." + name, "$JS.API.STREAM.DELETE." + name,
@@ -354,13 +354,13 @@ func TestRightsToKeptMail(t *testing.T) {
 		}
 	}
 	for _, user := range []string{"admin", "keeper"} {
-		if _, err := keptReader(t, as(user), "").Get(patience(t), m.Identity); !errors.Is(err, nats.ErrNotKept) {
+		if _, err := keptReader(t, as(user), "").Get(patience(t), m.Identity); !errors.Is(err, nats.ErrNotArchived) {
 			t.Errorf("%s, of another account: %v", user, err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := kept(t, as("scorer"), nats.KeptConfig{}).Put(ctx, m); !refusedFor(err, nats.KeptStream, nats.SettingUser) {
+	if err := kept(t, as("scorer"), nats.MailArchiveConfig{}).Put(ctx, m); !refusedFor(err, nats.MailStream, nats.SettingUser) {
 		t.Errorf("the scorer's other user stores: %v", err)
 	}
 }
