@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"hamlet/stream"
@@ -17,7 +18,8 @@ import (
 func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 	for i := range records {
 		if n := records[i].Size(); n > MaxRecord {
-			return fmt.Errorf("append to %s: %w: record %d of %d has %d bytes, more than %d", l.Name(), stream.ErrTooLarge, i+1, len(records), n, MaxRecord)
+			return fmt.Errorf("append to %s: %w: record %d of %d has %d bytes, more than %d",
+				l.Name(), stream.ErrTooLarge, i+1, len(records), n, MaxRecord)
 		}
 	}
 	for in := 0; in < len(records); {
@@ -26,7 +28,8 @@ func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 			before := len(r.frames)
 			r.frames = appendRecord(r.frames, &records[in+r.n])
 			if n := len(r.frames) - before - frameSize; n > maxBody {
-				return fmt.Errorf("append to %s: %w: record %d of %d takes %d bytes, more than %d; %d are in", l.Name(), stream.ErrTooLarge, in+r.n+1, len(records), n, maxBody, in)
+				return fmt.Errorf("append to %s: %w: record %d of %d takes %d bytes, more than %d; %d are in",
+					l.Name(), stream.ErrTooLarge, in+r.n+1, len(records), n, maxBody, in)
 			}
 		}
 		if err := l.put(ctx, r); err != nil {
@@ -68,12 +71,7 @@ func (l *Log) put(ctx context.Context, r *request) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, q := range l.queue {
-		if q == r { // not begun
-			l.queue = append(l.queue[:i], l.queue[i+1:]...)
-			break
-		}
-	}
+	l.queue = slices.DeleteFunc(l.queue, func(q *request) bool { return q == r }) // not begun
 	return context.Cause(ctx)
 }
 
@@ -211,10 +209,7 @@ func (l *Log) write(b []byte, at int64) error {
 			l.broken = fmt.Errorf("a write failed, and so did cutting off what is there of it: %w", errors.Join(err, cut))
 			return l.broken
 		}
-		if full(err) {
-			return fmt.Errorf("%w: %w", stream.ErrFull, err)
-		}
-		return err
+		return noRoom(err)
 	}
 	err := l.tail.Sync()
 	if err == nil {
@@ -222,10 +217,16 @@ func (l *Log) write(b []byte, at int64) error {
 	}
 	// Another fsync over this descriptor could succeed without having written anything.
 	if again := l.reopen(at); again != nil {
-		l.broken = fmt.Errorf("nothing can be appended until the log is opened again: an fsync failed, and so did what follows on it: %w", errors.Join(err, again))
+		l.broken = fmt.Errorf("nothing can be appended until the log is opened again: "+
+			"an fsync failed, and so did what follows on it: %w", errors.Join(err, again))
 		l.opt.Log.Error("the log takes no more records", "error", l.broken)
 		return l.broken
 	}
+	return noRoom(err)
+}
+
+// noRoom returns err, as [stream.ErrFull] if there was no room.
+func noRoom(err error) error {
 	if full(err) {
 		return fmt.Errorf("%w: %w", stream.ErrFull, err)
 	}
@@ -261,21 +262,12 @@ func (l *Log) roll() error {
 		}
 		f, err = l.folder.create(name)
 	}
-	if err == nil {
-		_, err = f.WriteAt(appendHeader(nil, l.id, l.end), 0)
-		if err := errors.Join(err, f.Sync(), l.folder.sync()); err != nil {
-			err = errors.Join(err, f.Close(), l.folder.remove(name))
-			if full(err) {
-				err = fmt.Errorf("%w: %w", stream.ErrFull, err)
-			}
-			return err
-		}
-	}
 	if err != nil {
-		if full(err) {
-			err = fmt.Errorf("%w: %w", stream.ErrFull, err)
-		}
-		return err
+		return noRoom(err)
+	}
+	_, err = f.WriteAt(appendHeader(nil, l.id, l.end), 0)
+	if err := errors.Join(err, f.Sync(), l.folder.sync()); err != nil {
+		return noRoom(errors.Join(err, f.Close(), l.folder.remove(name)))
 	}
 	if l.tail != nil {
 		if err := l.tail.Close(); err != nil {

@@ -59,7 +59,8 @@ func appendHeader(b []byte, id [16]byte, base int64) []byte {
 
 // parseHeader returns the identity and the base of a segment.
 func parseHeader(b []byte) (id [16]byte, base int64, ok bool) {
-	if len(b) < headerSize || [8]byte(b) != magic || crc32.Checksum(b[:headerSize-4], castagnoli) != binary.LittleEndian.Uint32(b[headerSize-4:]) {
+	if len(b) < headerSize || [8]byte(b) != magic ||
+		crc32.Checksum(b[:headerSize-4], castagnoli) != binary.LittleEndian.Uint32(b[headerSize-4:]) {
 		return id, 0, false
 	}
 	return [16]byte(b[8:]), int64(binary.LittleEndian.Uint64(b[24:])), true
@@ -207,7 +208,8 @@ func (e *DamagedError) Error() string {
 		what = fmt.Sprintf("offsets %d to %d", e.From, e.To-1)
 	}
 	if e.At < 0 {
-		return fmt.Sprintf("damage: %s should have %s, which are not there: restore the file, or leave them out", e.File, what)
+		return fmt.Sprintf("damage: %s should have %s, which are not there: restore the file, or leave them out",
+			e.File, what)
 	}
 	return fmt.Sprintf("damage: %s, byte %d: %s cannot be read: restore the file, or leave them out", e.File, e.At, what)
 }

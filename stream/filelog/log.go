@@ -62,7 +62,7 @@ const (
 	groupBytes   = 4 << 20 // of one write, about
 	readBytes    = 4 << 20 // that Read returns where the caller does not say
 	markAfter    = time.Second
-	cursors      = 16
+	maxCursors   = 16
 )
 
 // MaxRecord bounds the Size of a record.
@@ -104,8 +104,8 @@ type Log struct {
 	closed   bool
 	unsaid   bool // the file "log" says an earlier first than first: the disk was full
 	queue    []*request
-	places   map[int64]place // where some offsets stand
-	rolling  chan error      // what waits for a new segment; nil: nobody
+	cursors  map[int64]cursor // where some offsets stand
+	rolling  chan error       // what waits for a new segment; nil: nobody
 
 	wake chan struct{} // has room for one token: there is something in queue, or the log is closed
 	done chan struct{} // closed when the appender has ended
@@ -125,7 +125,8 @@ type segment struct {
 
 type span struct{ from, to int64 } // offsets from to to−1
 
-type place struct{ base, at int64 }
+// A cursor is where an offset stands.
+type cursor struct{ base, at int64 } // the first offset of its segment, and where in that file
 
 // A request is the records of one Append, or some of them.
 type request struct {
@@ -170,8 +171,8 @@ func open(folder folder, name string, opt Options) (*Log, error) {
 	opt.markAfter = cmp.Or(opt.markAfter, markAfter)
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	l := &Log{
-		folder: folder, opt: opt, name: name, unlock: func() error { return nil }, moved: make(chan struct{}), places: map[int64]place{},
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
+		folder: folder, opt: opt, name: name, unlock: func() error { return nil }, cursors: map[int64]cursor{},
+		moved: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if err := l.load(); err != nil {
 		return nil, err
@@ -222,7 +223,8 @@ func (l *Log) Skip(from, to int64) error {
 		return fmt.Errorf("leave out the offsets from %d to %d: the log goes from %d to %d", from, to-1, l.first, l.end-1)
 	}
 	before := l.left
-	l.left = slices.SortedFunc(slices.Values(append(slices.Clone(before), span{from, to})), func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	l.left = append(slices.Clone(before), span{from, to})
+	slices.SortFunc(l.left, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	if err := l.writeManifest(); err != nil {
 		l.left = before
 		return fmt.Errorf("leave out offsets: %w", err)

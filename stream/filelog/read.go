@@ -15,7 +15,8 @@ import (
 // Read implements [stream.Log]. Damage is a *[DamagedError] of its first offset that is asked for; what
 // was asked for before it comes first. It costs one read of a file where it goes on from an earlier
 // Read, and up to a segment more elsewhere.
-func (l *Log) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (records []stream.Record, end int64, err error) {
+func (l *Log) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (
+	records []stream.Record, end int64, err error) {
 	if most.Bytes <= 0 {
 		most.Bytes = readBytes
 	}
@@ -61,42 +62,42 @@ func (l *Log) movedOn(first int64) bool {
 	return l.first > first
 }
 
-// A part is a segment as far as it was durable at a moment.
-type part struct {
+// An extent is a segment as far as it was durable at a moment.
+type extent struct {
 	segment
 	end int64 // the base of the next one, or the log's end
 }
 
-// part returns the segment that has an offset.
-func (l *Log) part(of int64) (p part, at place) {
+// extent returns the segment that has an offset.
+func (l *Log) extent(of int64) (p extent, at cursor) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base > of }) - 1
 	if i < 0 { // before the first segment, which is missing
 		i = 0
 	}
-	p = part{l.segments[i], l.end}
+	p = extent{l.segments[i], l.end}
 	if i+1 < len(l.segments) {
 		p.end = l.segments[i+1].base
 	}
-	at, ok := l.places[of]
+	at, ok := l.cursors[of]
 	if !ok || at.base != p.base {
-		at = place{p.base, 0}
+		at = cursor{p.base, 0}
 	}
 	return p, at
 }
 
 // keep notes where an offset stands.
-func (l *Log) keep(offset int64, at place) {
+func (l *Log) keep(offset int64, at cursor) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.places) >= cursors {
-		for one := range l.places { // any one
-			delete(l.places, one)
+	if len(l.cursors) >= maxCursors {
+		for one := range l.cursors { // any one
+			delete(l.cursors, one)
 			break
 		}
 	}
-	l.places[offset] = at
+	l.cursors[offset] = at
 }
 
 // records returns records from an offset on, at least one if there is one below end.
@@ -105,8 +106,8 @@ func (l *Log) records(ctx context.Context, from, end int64, most stream.Limit) (
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("%w: %w", stream.ErrAway, context.Cause(ctx))
 		}
-		p, at := l.part(next)
-		s := scan{log: l, part: p, next: p.base, from: next, most: most}
+		p, at := l.extent(next)
+		s := scan{log: l, extent: p, next: p.base, from: next, most: most}
 		if at.at > 0 {
 			s.next, s.at = next, at.at
 		}
@@ -120,7 +121,7 @@ func (l *Log) records(ctx context.Context, from, end int64, most stream.Limit) (
 			return nil, err
 		}
 		if n := len(s.records); n > 0 {
-			l.keep(s.next, place{p.base, s.at})
+			l.keep(s.next, cursor{p.base, s.at})
 		}
 		records, next = s.records, max(s.next, p.end)
 	}
@@ -130,7 +131,7 @@ func (l *Log) records(ctx context.Context, from, end int64, most stream.Limit) (
 // A scan reads a segment.
 type scan struct {
 	log *Log
-	part
+	extent
 	next int64 // the offset that the next frame should have
 	at   int64 // where that begins
 	from int64 // offsets below are passed over
@@ -323,8 +324,9 @@ func (l *Log) Verify(ctx context.Context) (damaged []*DamagedError, err error) {
 		if err := ctx.Err(); err != nil {
 			return damaged, context.Cause(ctx)
 		}
-		p, _ := l.part(next)
-		s := scan{log: l, part: p, next: p.base, from: next, most: stream.Limit{Bytes: readBytes}, all: func(e *DamagedError) { damaged = append(damaged, e) }}
+		p, _ := l.extent(next)
+		s := scan{log: l, extent: p, next: p.base, from: next, most: stream.Limit{Bytes: readBytes},
+			all: func(e *DamagedError) { damaged = append(damaged, e) }}
 		switch err := s.run(); {
 		case l.movedOn(next): // what was found in it is gone
 			damaged = slices.DeleteFunc(damaged, func(e *DamagedError) bool { return e.File == segmentName(p.base) })

@@ -56,7 +56,8 @@ func (l *Log) load() error {
 		l.first = l.opt.First
 		if len(bases) > 0 {
 			l.first = bases[0]
-			l.opt.Log.Warn("the log's file was not there or is damaged: it is made again", "file", manifestName, "first_offset", l.first)
+			l.opt.Log.Warn("the log's file was not there or is damaged: it is made again",
+				"file", manifestName, "first_offset", l.first)
 		}
 		if err := l.writeManifest(); err != nil {
 			return err
@@ -94,7 +95,8 @@ func (l *Log) loadTail() error {
 		}
 	}
 	if l.end < l.opt.Next {
-		l.opt.Log.Error("the log has lost records: it goes on behind the offsets that were given", "log_ends_at", l.end, "goes_on_at", l.opt.Next)
+		l.opt.Log.Error("the log has lost records: it goes on behind the offsets that were given",
+			"log_ends_at", l.end, "goes_on_at", l.opt.Next)
 		l.end = l.opt.Next
 	} else if l.tail != nil {
 		return nil
@@ -206,7 +208,8 @@ func (l *Log) recoverFrames(f file, name string, s *segment, b []byte, floor int
 			}
 			break
 		}
-		l.opt.Log.Error("damage was found when the log was opened", "error", &DamagedError{File: name, At: at, From: l.end, To: to})
+		l.opt.Log.Error("damage was found when the log was opened",
+			"error", &DamagedError{File: name, At: at, From: l.end, To: to})
 		at, l.end, l.marked = next, to, false
 	}
 	l.end = max(l.end, floor)
