@@ -34,8 +34,6 @@ type Store interface {
 	// Versions returns the kept versions, newest first, and behind them the lost ones. It leaves
 	// out those whose manifest cannot be read. Before the first save the error wraps ErrNone.
 	Versions(ctx context.Context) ([]VersionInfo, error)
-	// History returns the versions that are not lost, newest first.
-	History(ctx context.Context) ([]Version, error)
 	// Layout returns an error that wraps ErrPartitions if 0.1.0 saved several models for this one.
 	Layout(ctx context.Context) error
 
@@ -170,15 +168,6 @@ type Heading struct {
 	Pinned   int64  // the version that an operator pinned; 0: none
 	Epoch    int64  // under which it was saved; 0 if the store lost it
 	Writer   string // who held that epoch: see [Lease]; "" of a program before 0.2.0
-}
-
-// A Version is a version that a store keeps, without the model.
-type Version struct {
-	Number   int64
-	Events   uint64
-	Position Position
-	Saved    time.Time
-	Replaced bool // another model has taken its place
 }
 
 // A VersionInfo describes one kept version of a model.

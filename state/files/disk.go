@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"hamlet/state"
 )
@@ -39,60 +38,6 @@ func (m mutex) lock(ctx context.Context) error {
 }
 
 func (m mutex) unlock() { <-m }
-
-// A guard keeps files from being deleted while somebody uses them.
-type guard struct {
-	mu       sync.Mutex
-	users    int
-	sweeping chan struct{} // closed at the end of the sweep; nil: nobody sweeps
-}
-
-// use waits until nobody sweeps. The caller calls done.
-func (g *guard) use(ctx context.Context) error {
-	for {
-		if err := ended(ctx); err != nil {
-			return err
-		}
-		g.mu.Lock()
-		wait := g.sweeping
-		if wait == nil {
-			g.users++
-		}
-		g.mu.Unlock()
-		if wait == nil {
-			return nil
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-		}
-	}
-}
-
-func (g *guard) done() {
-	g.mu.Lock()
-	g.users--
-	g.mu.Unlock()
-}
-
-// trySweep lets the caller delete files, unless somebody uses them. It waits for nobody. The caller
-// calls swept.
-func (g *guard) trySweep() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.users > 0 || g.sweeping != nil {
-		return false
-	}
-	g.sweeping = make(chan struct{})
-	return true
-}
-
-func (g *guard) swept() {
-	g.mu.Lock()
-	close(g.sweeping)
-	g.sweeping = nil
-	g.mu.Unlock()
-}
 
 // read reads a file.
 func (d *Dir) read(path string) ([]byte, error) {

@@ -124,7 +124,6 @@ func TestErrorClasses(t *testing.T) {
 			"load":      func() error { _, _, err := s.Load(t.Context(), state.Head); return err },
 			"version":   func() error { _, err := s.LoadVersion(t.Context(), 1); return err },
 			"manifest":  func() error { _, _, err := s.Manifest(t.Context(), state.Head); return err },
-			"history":   func() error { _, err := s.History(t.Context()); return err },
 			"pin":       func() error { return s.Pin(t.Context(), 1) },
 			"mark":      func() error { return s.MarkReplaced(t.Context(), 1) },
 			"step":      func() error { return s.StepBack(t.Context(), mine, 1) },

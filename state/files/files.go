@@ -78,8 +78,8 @@ type Dir struct {
 	step  func()                         // for tests: called before each change of a file
 	fault func(doing, path string) error // for tests: an error of "read", "write" or "sync"
 
-	guard   guard       // of files: loads, saves and holds use them
-	unswept atomic.Bool // there may be chunks that no manifest names
+	guard   sync.RWMutex // loads and saves hold it to read; a sweep, which deletes files, to write
+	unswept atomic.Bool  // there may be chunks that no manifest names
 	calls   sync.WaitGroup
 
 	mu     sync.Mutex
@@ -134,7 +134,7 @@ func (d *Dir) enter() error {
 	return nil
 }
 
-// Close waits for the calls in progress and for what holds the files. From then on every method of it and of its stores returns [ErrClosed].
+// Close waits for the calls in progress. From then on every method of it and of its stores returns [ErrClosed].
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	closed := d.closed
@@ -145,20 +145,6 @@ func (d *Dir) Close() error {
 	}
 	d.calls.Wait()
 	return nil
-}
-
-// Hold keeps all files from being deleted until release is called, so that a backup can copy them.
-// Saves go on. A backup copies the books first, then the manifests, then the chunks. It leaves out
-// what begins with .new-. After Close it holds nothing.
-func (d *Dir) Hold() (release func()) {
-	if d.enter() != nil {
-		return func() {}
-	}
-	_ = d.guard.use(context.Background())
-	return sync.OnceFunc(func() {
-		d.guard.done()
-		d.calls.Done()
-	})
 }
 
 // isModel reports whether a model may have the name.
@@ -237,12 +223,11 @@ func (s *Store) reading(ctx context.Context, doing string) (b book, fail func(er
 	if err := s.dir.enter(); err != nil {
 		return book{}, nil, nil, fail(err)
 	}
-	if err = s.dir.guard.use(ctx); err == nil {
-		if b, err = s.view(ctx); err == nil {
-			return b, fail, func() { s.dir.guard.done(); s.dir.calls.Done() }, nil
-		}
-		s.dir.guard.done()
+	s.dir.guard.RLock()
+	if b, err = s.view(ctx); err == nil {
+		return b, fail, func() { s.dir.guard.RUnlock(); s.dir.calls.Done() }, nil
 	}
+	s.dir.guard.RUnlock()
 	s.dir.calls.Done()
 	return book{}, nil, nil, fail(err)
 }

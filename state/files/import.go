@@ -51,10 +51,8 @@ func (s *Store) Import(ctx context.Context, k Kept, chunks iter.Seq2[state.Chunk
 		return fail(err)
 	}
 	defer s.saving.unlock()
-	if err := s.dir.guard.use(ctx); err != nil {
-		return fail(err)
-	}
-	defer s.dir.guard.done()
+	s.dir.guard.RLock()
+	defer s.dir.guard.RUnlock()
 	err := s.importKept(ctx, &k, chunks)
 	if err != nil {
 		s.dir.unswept.Store(true)

@@ -79,7 +79,7 @@ func TestImport(t *testing.T) {
 		if p, err := s.Promotion(t.Context()); err != nil || p != *k.Promotion {
 			t.Errorf("promotion %+v, %v", p, err)
 		}
-		history, err := s.History(t.Context())
+		history, err := s.Versions(t.Context())
 		if err != nil || len(history) != 3 || !history[1].Replaced || history[2].Replaced {
 			t.Errorf("history %+v, %v", history, err)
 		}

@@ -112,19 +112,6 @@ func (s *Store) Versions(ctx context.Context) (infos []state.VersionInfo, err er
 	return infos, nil
 }
 
-// History returns the kept versions that are not lost, newest first, as [Store.Versions].
-func (s *Store) History(ctx context.Context) (history []state.Version, err error) {
-	kept, err := s.Versions(ctx)
-	for i := range kept {
-		if v := &kept[i]; !v.Lost {
-			history = append(history, state.Version{
-				Number: v.Version, Events: v.Events, Position: v.Position, Saved: v.Saved, Replaced: v.Replaced,
-			})
-		}
-	}
-	return history, err
-}
-
 // Pinned returns the version that an operator pinned, 0 if there is none.
 func (s *Store) Pinned(ctx context.Context) (int64, error) {
 	_, end, err := s.begin(ctx, "read the pin of")

@@ -26,11 +26,9 @@ func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (number int64, er
 		return 0, fail(err)
 	}
 	defer s.saving.unlock()
-	if err := s.dir.guard.use(ctx); err != nil {
-		return 0, fail(err)
-	}
+	s.dir.guard.RLock()
 	number, err = s.save(ctx, c)
-	s.dir.guard.done()
+	s.dir.guard.RUnlock()
 	// What was written before a deadline stays, so that the next try comes further.
 	if err == nil || ctx.Err() == nil && !errors.Is(err, state.ErrStale) {
 		s.dir.sweep()

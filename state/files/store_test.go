@@ -131,7 +131,6 @@ func TestClosed(t *testing.T) {
 		"lease":   func() error { _, err := s.Lease(t.Context()); return err },
 		"save":    func() error { _, err := s.Save(t.Context(), checkpoint(epoch, 6)); return err },
 		"load":    func() error { _, _, err := s.Load(t.Context(), state.Head); return err },
-		"history": func() error { _, err := s.History(t.Context()); return err },
 		"pin":     func() error { return s.Pin(t.Context(), 1) },
 		"unpin":   func() error { return s.Unpin(t.Context()) },
 		"promote": func() error { return s.Promote(t.Context(), state.Promotion{Model: "m"}) },
@@ -143,7 +142,6 @@ func TestClosed(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrClosed", name, err)
 		}
 	}
-	d.Hold()()
 }
 
 // Who waits for a store waits no longer than its context.

@@ -19,10 +19,10 @@ var chunkName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // sweep deletes the manifests that the books have dropped, and then the chunks that no manifest in the
 // directory names. What cannot be deleted, and what somebody uses, stays until the next save.
 func (d *Dir) sweep() {
-	if !d.guard.trySweep() {
+	if !d.guard.TryLock() {
 		return
 	}
-	defer d.guard.swept()
+	defer d.guard.Unlock()
 	d.mu.Lock()
 	stores := slices.Collect(maps.Values(d.stores))
 	d.mu.Unlock()

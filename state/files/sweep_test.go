@@ -65,27 +65,26 @@ func TestRottedManifestAndChunks(t *testing.T) {
 	}
 }
 
-// While a backup copies nothing is deleted. After it the next save deletes.
-func TestHold(t *testing.T) {
+// While somebody loads nothing is deleted. After it the next save deletes.
+func TestNothingIsDeletedDuringALoad(t *testing.T) {
 	path := t.TempDir()
 	d, _ := opened(t, path, Config{Keep: 1, Daily: new(0)})
 	s := storeOf(t, d, "m")
 	epoch := seize(t, s)
 	save(t, s, tiny(epoch, 1, "a"))
-	release := d.Hold()
+	d.guard.RLock()
 	save(t, s, tiny(epoch, 2, "b"))
 	save(t, s, tiny(epoch, 3, "c"))
 	count := func() [2]int {
 		return [2]int{len(glob(t, path, chunkFolder, "*", "*")), len(glob(t, path, "m", "*"+manifestEnd))}
 	}
 	if n := count(); n != [2]int{3, 3} {
-		t.Errorf("held, %d chunks and manifests are left", n)
+		t.Errorf("loading, %d chunks and manifests are left", n)
 	}
-	release()
-	release()
+	d.guard.RUnlock()
 	save(t, s, tiny(epoch, 4, "d"))
 	if n := count(); n != [2]int{1, 1} {
-		t.Errorf("released, %d chunks and manifests are left", n)
+		t.Errorf("loaded, %d chunks and manifests are left", n)
 	}
 }
 
@@ -96,9 +95,9 @@ func TestDroppedByAnEarlierProgram(t *testing.T) {
 	s := storeOf(t, d, "m")
 	epoch := seize(t, s)
 	save(t, s, tiny(epoch, 1, "a"))
-	release := d.Hold()
+	d.guard.RLock()
 	save(t, s, tiny(epoch, 2, "b"))
-	release()
+	d.guard.RUnlock()
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

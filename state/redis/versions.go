@@ -66,22 +66,6 @@ func (s *Store) Versions(ctx context.Context) ([]state.VersionInfo, error) {
 	return infos, nil
 }
 
-// History returns the kept versions that are not lost, newest first, as a learner needs them
-// that steps back.
-func (s *Store) History(ctx context.Context) ([]state.Version, error) {
-	kept, err := s.Versions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var history []state.Version
-	for i := range kept {
-		if v := &kept[i]; !v.Lost {
-			history = append(history, state.Version{Number: v.Version, Events: v.Events, Position: v.Position, Saved: v.Saved, Replaced: v.Replaced})
-		}
-	}
-	return history, nil
-}
-
 // pin has pinned and served as KEYS. ARGV are the sorted set of versions, the version's key
 // and its number. Only KEYS are written, so that an operator's user needs the right to write
 // no other key.

@@ -163,10 +163,6 @@ func (s *shelf) Versions(ctx context.Context) ([]state.VersionInfo, error) {
 	return ask(ctx, s, "Versions", func(store state.Store) ([]state.VersionInfo, error) { return store.Versions(ctx) })
 }
 
-func (s *shelf) History(ctx context.Context) ([]state.Version, error) {
-	return ask(ctx, s, "History", func(store state.Store) ([]state.Version, error) { return store.History(ctx) })
-}
-
 func (s *shelf) Layout(context.Context) error { return nil }
 
 func (s *shelf) Lease(ctx context.Context) (state.Lease, error) {

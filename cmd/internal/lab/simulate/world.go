@@ -327,12 +327,13 @@ func (v *vault) flip(seed uint64) error {
 // pin is an operator who pins the oldest version for a time.
 func (w *World) pin(d time.Duration) {
 	s := w.shelf("operator")
-	versions, err := s.History(w.ctx)
+	versions, err := s.Versions(w.ctx)
 	if err != nil || len(versions) == 0 {
 		return
 	}
-	err = s.Pin(w.ctx, versions[len(versions)-1].Number)
-	w.tell("operator", fmt.Sprintf("pins version %d: %v", versions[len(versions)-1].Number, err))
+	oldest := versions[len(versions)-1].Version
+	err = s.Pin(w.ctx, oldest)
+	w.tell("operator", fmt.Sprintf("pins version %d: %v", oldest, err))
 	_ = sleep(w.ctx, d)
 	for range 100 {
 		if err := s.Unpin(w.ctx); err == nil || errors.Is(err, state.ErrNone) || w.ctx.Err() != nil {

@@ -68,7 +68,7 @@ type Store interface {
 	LoadVersion(ctx context.Context, version int64) (*state.Checkpoint, error)
 	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
 	Manifest(ctx context.Context, which state.Pointer) (*state.Manifest, int64, error)
-	History(ctx context.Context) ([]state.Version, error)
+	Versions(ctx context.Context) ([]state.VersionInfo, error)
 	StepBack(ctx context.Context, mine state.Lease, to int64) error
 	Layout(ctx context.Context) error
 }

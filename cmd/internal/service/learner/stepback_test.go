@@ -28,7 +28,7 @@ func threeVersions(t *testing.T) (r *rig, records []stream.Record) {
 		a.save()
 	}
 	a.l.release()
-	kept, err := r.store.History(t.Context())
+	kept, err := r.store.Versions(t.Context())
 	if err != nil || len(kept) != 3 || kept[1].Position.Next != 600 {
 		t.Fatalf("kept %+v, %v", kept, err)
 	}
@@ -66,12 +66,12 @@ func (h *hand) stepBack(r *rig) error {
 // The version that the log still has was replaced by another model: that is said.
 func TestAStepBackBehindAReplacement(t *testing.T) {
 	r, records := threeVersions(t)
-	history, err := r.store.History(t.Context())
+	history, err := r.store.Versions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(history, func(v state.Version) bool { return v.Position.Next <= 700 })
-	if err := r.store.MarkReplaced(t.Context(), history[i].Number); err != nil {
+	i := slices.IndexFunc(history, func(v state.VersionInfo) bool { return v.Position.Next <= 700 })
+	if err := r.store.MarkReplaced(t.Context(), history[i].Version); err != nil {
 		t.Fatal(err)
 	}
 	r.events.Replace("", records[:700]...)
@@ -79,7 +79,7 @@ func TestAStepBackBehindAReplacement(t *testing.T) {
 	cfg := r.config()
 	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
 	r.learn(cfg, 700)
-	if want := fmt.Sprintf("is learnt again\" model=default version=%d", history[i].Number); !strings.Contains(said.String(), want) {
+	if want := fmt.Sprintf("is learnt again\" model=default version=%d", history[i].Version); !strings.Contains(said.String(), want) {
 		t.Errorf("the log does not say %q:\n%s", want, said.String())
 	}
 }

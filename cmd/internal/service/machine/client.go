@@ -232,10 +232,6 @@ func (s *remoteStore) Versions(ctx context.Context) ([]state.VersionInfo, error)
 	return ask[[]state.VersionInfo](ctx, s, "versions", none(true))
 }
 
-func (s *remoteStore) History(ctx context.Context) ([]state.Version, error) {
-	return ask[[]state.Version](ctx, s, "history", none(true))
-}
-
 func (s *remoteStore) Layout(context.Context) error { return nil }
 
 func (s *remoteStore) Lease(ctx context.Context) (state.Lease, error) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,14 +128,15 @@ func (d *Dir) learnt(ctx context.Context, name string) (next, oldest int64, isEv
 	if err != nil {
 		return 0, 0, true, nil // no model has such a name
 	}
-	history, err := store.History(ctx)
+	versions, err := store.Versions(ctx)
 	if errors.Is(err, state.ErrNone) {
 		return 0, 0, true, nil
 	}
-	if err != nil || len(history) == 0 {
+	versions = slices.DeleteFunc(versions, func(v state.VersionInfo) bool { return v.Lost })
+	if err != nil || len(versions) == 0 {
 		return 0, 0, true, err
 	}
-	return history[0].Position.Next, history[len(history)-1].Position.Next, true, nil
+	return versions[0].Position.Next, versions[len(versions)-1].Position.Next, true, nil
 }
 
 // verify reads all logs through.

@@ -218,7 +218,6 @@ func (d *Dir) handleModels(mux *http.ServeMux) {
 	})
 	onStore(d, mux, "heading", state.Store.Heading)
 	onStore(d, mux, "versions", ofNothing(state.Store.Versions))
-	onStore(d, mux, "history", ofNothing(state.Store.History))
 	onStore(d, mux, "models", ofNothing(state.Store.Models))
 	onStore(d, mux, "pinned", ofNothing(state.Store.Pinned))
 	onStore(d, mux, "promotion", func(s state.Store, ctx context.Context, _ none) (promotion, error) {

@@ -125,7 +125,7 @@ func records(t testing.TB, dir, topic string) (all []stream.Record, bounds strea
 // A said is what a converted model says of itself.
 type said struct {
 	Head, Served state.Heading
-	History      []state.Version
+	Versions     []state.VersionInfo
 	Models       map[int64]string // SHA-256 of the bytes, by version
 	Epoch        int64
 	Promotion    state.Promotion
@@ -146,17 +146,17 @@ func saidOf(t testing.TB, dir, model string) (s said) {
 	var errs [4]error
 	s.Head, errs[0] = store.Heading(ctx, state.Head)
 	s.Served, errs[1] = store.Heading(ctx, state.Served)
-	s.History, errs[2] = store.History(ctx)
+	s.Versions, errs[2] = store.Versions(ctx)
 	lease, err := store.Lease(ctx)
 	s.Epoch, errs[3] = lease.Epoch, err
 	s.Models = map[int64]string{}
-	for _, v := range s.History {
-		c, err := store.LoadVersion(ctx, v.Number)
+	for _, v := range s.Versions {
+		c, err := store.LoadVersion(ctx, v.Version)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum := c.ModelSHA256
-		s.Models[v.Number] = hex.EncodeToString(sum[:])
+		s.Models[v.Version] = hex.EncodeToString(sum[:])
 	}
 	if s.Promotion, err = store.Promotion(ctx); err != nil && !errors.Is(err, state.ErrNone) {
 		t.Error(err)
@@ -198,7 +198,7 @@ func goldenIsThere(t testing.TB, dir string) {
 		}
 		p = p.Advance(r.Offset, r.Key, r.Value, headers...)
 	}
-	if got := s.History[0].Position; got != p {
+	if got := s.Versions[0].Position; got != p {
 		t.Errorf("the head is at %v, and the records of the log are at %v", got, p)
 	}
 }

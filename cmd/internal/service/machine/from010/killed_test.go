@@ -149,8 +149,8 @@ func TestKilled(t *testing.T) {
 			t.Errorf("found %v, %v", found, err)
 		}
 		s := saidOf(t, dir, "default")
-		if s.Head.Model != model || s.Models[s.Head.Version] != model || len(s.History) < versions {
-			t.Errorf("%d versions, head %+v; want the model %s", len(s.History), s.Head, model)
+		if s.Head.Model != model || s.Models[s.Head.Version] != model || len(s.Versions) < versions {
+			t.Errorf("%d versions, head %+v; want the model %s", len(s.Versions), s.Head, model)
 		}
 		all, _ := records(t, dir, "hamlet.events.default")
 		p := state.Position{}
@@ -162,8 +162,8 @@ func TestKilled(t *testing.T) {
 			}
 			p = p.Advance(r.Offset, r.Key, r.Value, headers...)
 		}
-		if len(all) != events || p != s.History[0].Position {
-			t.Errorf("%d records up to %v; the head is at %v", len(all), p, s.History[0].Position)
+		if len(all) != events || p != s.Versions[0].Position {
+			t.Errorf("%d records up to %v; the head is at %v", len(all), p, s.Versions[0].Position)
 		}
 		if is, err := exists(filepath.Join(dir, converting)); is || err != nil {
 			t.Error(errors.Join(err, errors.New("converting is left")))
