@@ -30,7 +30,7 @@ func TestLearnerMayRunItsScripts(t *testing.T) {
 		}
 	}
 	seen := 0
-	for _, file := range []string{"commit.lua", "save.go", "store.go", "load.go", "replaced.go"} {
+	for _, file := range []string{"commit.lua", "save.go", "store.go", "load.go", "stepback.go"} {
 		for _, call := range scriptCall.FindAllStringSubmatch(read(t, filepath.Join("../state/redis", file)), -1) {
 			seen++
 			if !slices.Contains(rights, "+"+strings.ToLower(call[1])) {

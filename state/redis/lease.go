@@ -87,6 +87,15 @@ func (s *Store) Release(ctx context.Context, mine state.Lease) (state.Lease, err
 	return s.lease(ctx, "release the lease of", mine.Epoch, "release", mine.Epoch, mine.Writer)
 }
 
+// stale returns the error of a writer that has another epoch than Redis.
+func stale(doing, current string, mine int64) error {
+	if epoch, err := strconv.ParseInt(current, 10, 64); err != nil || epoch < mine {
+		return fmt.Errorf("%s: %w: %w: the epoch is %.40q, this writer has %d",
+			doing, state.ErrStale, state.ErrLost, current, mine)
+	}
+	return fmt.Errorf("%s: %w: another writer has the epoch %s", doing, state.ErrStale, current)
+}
+
 // lease runs one operation. mine is the epoch that the caller holds; 0: it does not say.
 func (s *Store) lease(ctx context.Context, doing string, mine int64, args ...any) (state.Lease, error) {
 	doing = s.doing(doing)
@@ -96,11 +105,7 @@ func (s *Store) lease(ctx context.Context, doing string, mine int64, args ...any
 		return state.Lease{}, s.explain(doing, err)
 	}
 	if len(reply) == 2 && reply[0] == "stale" {
-		if epoch, err := strconv.ParseInt(reply[1], 10, 64); err != nil || epoch < mine {
-			return state.Lease{}, fmt.Errorf("%s: %w: %w: the epoch is %.40q, this writer has %d",
-				doing, state.ErrStale, state.ErrLost, reply[1], mine)
-		}
-		return state.Lease{}, fmt.Errorf("%s: %w: another writer has the epoch %s", doing, state.ErrStale, reply[1])
+		return state.Lease{}, stale(doing, reply[1], mine)
 	}
 	if len(reply) != 4 {
 		return state.Lease{}, fmt.Errorf("%s: the script answered %q", doing, reply)

@@ -39,6 +39,24 @@ func (s *Store) Load(ctx context.Context, which state.Pointer) (*state.Checkpoin
 	return v.checkpoint, v.number, nil
 }
 
+// LoadVersion returns the checkpoint of one version and verifies every hash. In contrast
+// to [Store.Load] it takes no other in its place: the error wraps [state.ErrNone] if the
+// version is not kept, and [state.ErrCorrupt] if it is not whole.
+func (s *Store) LoadVersion(ctx context.Context, number int64) (*state.Checkpoint, error) {
+	kept, err := s.node(ctx).Exists(ctx, s.versionKey(number)).Result()
+	if err == nil && kept == 0 {
+		err = state.ErrNone
+	}
+	var v version
+	if err == nil {
+		v, err = s.loadVersion(ctx, number)
+	}
+	if err != nil {
+		return nil, s.explain(s.doing(fmt.Sprintf("load version %d of", number)), err)
+	}
+	return v.checkpoint, nil
+}
+
 // newestWhole has the version read that a pointer names, and those before it until read does
 // not say that one is corrupt. It returns the version that the pointer names.
 func (s *Store) newestWhole(ctx context.Context, which state.Pointer, read func(number int64) error) (first int64, err error) {

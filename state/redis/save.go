@@ -114,13 +114,8 @@ func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (version int64, e
 			}
 			return version, nil
 		case "stale":
-			if epoch, err := strconv.ParseInt(reply[2], 10, 64); reply[1] == "epoch" && (err != nil || epoch < c.Epoch) {
-				return 0, fmt.Errorf("%s: %w: %w: the epoch is %.40q, this writer took it with %d: take the model again",
-					doing, state.ErrStale, state.ErrLost, reply[2], c.Epoch)
-			}
 			if reply[1] == "epoch" {
-				return 0, fmt.Errorf("%s: %w: the epoch is %s, this writer took it with %d: reload or stop",
-					doing, state.ErrStale, reply[2], c.Epoch)
+				return 0, stale(doing, reply[2], c.Epoch)
 			}
 			if head, ok := s.falseOffset(ctx, c.Position.Next); ok {
 				args[distrusted] = strconv.FormatInt(head, 10)

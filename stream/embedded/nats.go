@@ -1,3 +1,16 @@
+// Package embedded runs a NATS server with JetStream in this process, for a machine that has no other.
+//
+//	server, err := embedded.StartNATS(embedded.NATSOptions{Dir: "data/nats"})
+//	if err != nil {
+//		return err
+//	}
+//	defer server.Close()
+//	conn, err := nats.Connect(server.URL())
+//
+// It is for one process on one machine: nothing is replicated. It listens on loopback unless
+// configured otherwise. Every user of a machine reaches its loopback: without users in its options the
+// server takes anybody. It bounds what clients cost before they log in: files, bytes and time. Clients in this
+// process reach it by InProcessConn, without TCP.
 package embedded
 
 import (
@@ -8,12 +21,15 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"hamlet/stream/lockfile"
 	"hamlet/stream/openfiles"
 )
 
@@ -238,4 +254,56 @@ func (l natsLog) Fatalf(format string, v ...any) {
 
 func (l natsLog) write(level, format string, v []any) {
 	l.log.Debug("nats server", "level", level, "message", fmt.Sprintf(format, v...))
+}
+
+// startTimeout bounds the wait for a server in this process.
+const startTimeout = 10 * time.Second
+
+// openDir makes dir if it is missing, locks it and returns its absolute path. Without a dir it does
+// nothing. unlock is never nil.
+func openDir(dir string) (path string, unlock func() error, err error) {
+	unlock = func() error { return nil }
+	if dir == "" {
+		return "", unlock, nil
+	}
+	if path, err = filepath.Abs(dir); err == nil {
+		err = os.MkdirAll(path, 0o700)
+	}
+	if err != nil {
+		return "", unlock, fmt.Errorf("data directory %s: %w; name one that can be written", dir, err)
+	}
+	locked, err := lockfile.Lock(filepath.Join(path, ".lock"))
+	switch {
+	case errors.Is(err, lockfile.ErrLocked):
+		return "", unlock, fmt.Errorf("data directory %s: another hamlet uses it; stop that one or name another directory", path)
+	case err != nil:
+		return "", unlock, fmt.Errorf("data directory %s: %w; name one that can be written", path, err)
+	}
+	return path, locked, nil
+}
+
+// listen listens on addr. The error for a port in use says what to do.
+func listen(network, addr string) (net.Listener, error) {
+	l, err := net.Listen(network, addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("address %s is taken by another program: stop that one or choose another port (0: any free one)", addr)
+	}
+	return l, err
+}
+
+// defaultAddr is a free port of loopback.
+const defaultAddr = "127.0.0.1:0"
+
+// explain says what to do about an error of the system. It returns others as they are.
+func explain(dir string, err error) error {
+	var system syscall.Errno
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("the disk of %s is full: make room and start again, it goes on where it ended: %w", dir, err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("too few files and connections may be open at once: allow more (ulimit -n) and start again: %w", err)
+	case errors.As(err, &system):
+		return fmt.Errorf("%s cannot be written: mend that and start again, it goes on where it ended: %w", dir, err)
+	}
+	return err
 }
