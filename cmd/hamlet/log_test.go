@@ -39,7 +39,7 @@ func TestEvalReplaysALog(t *testing.T) {
 	}
 	defer r.Close()
 	cfg := kafka.Config{Brokers: []string{k.Addr()}}
-	if err := kafka.EnsureTopic(t.Context(), cfg, stream.EventsTopic("m"), 1, time.Hour); err != nil {
+	if err := cfg.Ensure(t.Context(), stream.EventsTopic("m"), 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	log, err := kafka.NewLog(cfg, stream.EventsTopic("m"))

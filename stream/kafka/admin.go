@@ -19,7 +19,7 @@ import (
 
 // Ping requests the cluster's metadata once. Its error names the address and the
 // probable cause. Without a deadline in ctx it waits for five seconds.
-func Ping(ctx context.Context, cfg Config) error {
+func (cfg Config) Ping(ctx context.Context) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return err
@@ -40,10 +40,10 @@ func Ping(ctx context.Context, cfg Config) error {
 // topicName is org.apache.kafka.common.internals.Topic.validate's rule.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// EnsureTopic creates a topic of one partition unless it exists. 0 means the broker's default for
+// Ensure creates a topic of one partition unless it exists. 0 means the broker's default for
 // replication and for retention; a negative retention means that records are never deleted. An
 // existing topic is not changed, also if it has several partitions. It retries until ctx ends.
-func EnsureTopic(ctx context.Context, cfg Config, name string, replication int, retention time.Duration) error {
+func (cfg Config) Ensure(ctx context.Context, name string, replication int, retention time.Duration) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func createTopic(ctx context.Context, client *kafkago.Client, topic kafkago.Topi
 
 // Partitions returns how many partitions a topic has, 0 if it does not exist. It retries until
 // ctx ends.
-func Partitions(ctx context.Context, cfg Config, topic string) (n int, err error) {
+func (cfg Config) Partitions(ctx context.Context, topic string) (n int, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
 		return 0, err
@@ -109,24 +109,6 @@ func Partitions(ctx context.Context, cfg Config, topic string) (n int, err error
 
 // Open implements [stream.Logs]: see [NewLog].
 func (cfg Config) Open(topic string) (stream.Topic, error) { return NewLog(cfg, topic) }
-
-// Ping implements [stream.Logs].
-func (cfg Config) Ping(ctx context.Context) error { return Ping(ctx, cfg) }
-
-// Partitions implements [stream.Logs].
-func (cfg Config) Partitions(ctx context.Context, topic string) (int, error) {
-	return Partitions(ctx, cfg, topic)
-}
-
-// Ensure implements [stream.Logs]: see [EnsureTopic].
-func (cfg Config) Ensure(ctx context.Context, topic string, replication int, retention time.Duration) error {
-	return EnsureTopic(ctx, cfg, topic, replication, retention)
-}
-
-// Retention implements [stream.Logs]: see [Retention].
-func (cfg Config) Retention(ctx context.Context, topic string) (d time.Duration, bounded bool, err error) {
-	return Retention(ctx, cfg, topic)
-}
 
 // Logger implements [stream.Logs].
 func (cfg Config) Logger() *slog.Logger { return cfg.Log }
@@ -191,7 +173,7 @@ const (
 
 // Retention returns how long a topic keeps a record, and whether it is also bounded by its
 // size. It is negative for a topic that keeps its records for ever. It retries until ctx ends.
-func Retention(ctx context.Context, cfg Config, topic string) (d time.Duration, bounded bool, err error) {
+func (cfg Config) Retention(ctx context.Context, topic string) (d time.Duration, bounded bool, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
 		return 0, false, err

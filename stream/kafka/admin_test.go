@@ -15,19 +15,19 @@ import (
 	"hamlet/stream/servertest/topics"
 )
 
-func TestEnsureTopicLeavesAnExistingOne(t *testing.T) {
+func TestEnsureLeavesAnExistingOne(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	topics.Make(t, cfg, name, 3)
 	ensure(t, cfg, name)
-	if n, err := kafka.Partitions(within(t, 30*time.Second), cfg, name); n != 3 || err != nil {
+	if n, err := cfg.Partitions(within(t, 30*time.Second), name); n != 3 || err != nil {
 		t.Errorf("%d partitions, %v; want the 3 of its creation", n, err)
 	}
-	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, "a b/c", 1, 0); !errors.Is(err, kafka.ErrUnknownTopic) {
+	if err := cfg.Ensure(within(t, 30*time.Second), "a b/c", 1, 0); !errors.Is(err, kafka.ErrUnknownTopic) {
 		t.Errorf("a bad name: %v, want ErrUnknownTopic", err)
 	}
 }
 
-func TestEnsureTopicRetention(t *testing.T) {
+func TestEnsureRetention(t *testing.T) {
 	cfg := cluster(t)
 	client := &kafkago.Client{Addr: kafkago.TCP(cfg.Brokers[0]), Transport: &kafkago.Transport{DialTimeout: 30 * time.Second, SASL: cfg.SASL}}
 	defer client.Transport.(*kafkago.Transport).CloseIdleConnections()
@@ -36,7 +36,7 @@ func TestEnsureTopicRetention(t *testing.T) {
 		want      string
 	}{{90 * 24 * time.Hour, "7776000000"}, {-1, "-1"}} {
 		name := topic(t)
-		if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, name, 0, c.retention); err != nil {
+		if err := cfg.Ensure(within(t, 30*time.Second), name, 0, c.retention); err != nil {
 			t.Fatal(err)
 		}
 		res, err := client.DescribeConfigs(t.Context(), &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{
@@ -63,7 +63,7 @@ func TestSlowCluster(t *testing.T) {
 		l, err := net.Listen(network, address)
 		return slow{l, &busy}, err
 	}))
-	if n, err := kafka.Partitions(within(t, 30*time.Second), cfg, "none"); n != 0 || err != nil {
+	if n, err := cfg.Partitions(within(t, 30*time.Second), "none"); n != 0 || err != nil {
 		t.Errorf("%d partitions, %v; want the cluster's answer that there is no such topic", n, err)
 	}
 }

@@ -22,7 +22,7 @@
 //     uncommitted records, and so also those of an aborted one.
 //   - A request of a [Log] that reads is not repeated: [stream.ErrAway] says that it may be.
 //     All else waits for brokers for as long as its context lives, or for Config.MaxOutage.
-//     [Ping] reports a wrong address at once.
+//     [Config.Ping] reports a wrong address at once.
 //   - A restarting broker may say that a topic does not exist. So [ErrUnknownTopic]
 //     needs a topic that was never seen, and a complete cluster that does not know it
 //     for two seconds. A topic that was seen is waited for.

@@ -23,7 +23,7 @@ var (
 	// message.max.bytes at the broker.
 	ErrTooLarge = stream.ErrTooLarge
 
-	// ErrUnknownTopic: create the topic with EnsureTopic, or correct its name.
+	// ErrUnknownTopic: create the topic with Config.Ensure, or correct its name.
 	ErrUnknownTopic = stream.ErrNoLog
 
 	// ErrPartitions: a log is a topic of one partition, and this one has more.

@@ -179,7 +179,7 @@ func (m *member) assigned(ctx context.Context, generation *kafkago.Generation, p
 	}
 	defer log.Close()
 	a := &Assignment{Log: log, Partition: partition, generation: generation}
-	a.Next, a.Known, err = CommittedOffset(ctx, *m.cfg, m.group, m.topic, partition)
+	a.Next, a.Known, err = m.cfg.CommittedOffset(ctx, m.group, m.topic, partition)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil // nothing was begun
@@ -273,7 +273,8 @@ func (m *member) leave(group *kafkago.ConsumerGroup, disconnect func()) {
 
 // CommittedOffset returns the offset that a consumer group last committed for a partition,
 // that of the record to read next, and false if it has none. It retries until ctx ends.
-func CommittedOffset(ctx context.Context, cfg Config, group, topic string, partition int) (next int64, ok bool, err error) {
+func (cfg Config) CommittedOffset(ctx context.Context, group, topic string, partition int) (
+	next int64, ok bool, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
 		return 0, false, err

@@ -66,7 +66,7 @@ func TestGroupMovesPartitions(t *testing.T) {
 		t.Error(k.clash)
 	}
 	for i := range partitions {
-		if at, ok, err := kafka.CommittedOffset(t.Context(), cfg, "group-"+name, name, i); at != 750 || !ok || err != nil {
+		if at, ok, err := cfg.CommittedOffset(t.Context(), "group-"+name, name, i); at != 750 || !ok || err != nil {
 			t.Errorf("the group is at offset %d of partition %d, %v, %v; want 750", at, i, ok, err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestCommittedOffset(t *testing.T) {
 	cfg, name := cluster(t), topic(t)
 	ensure(t, cfg, name)
 	group := "group-" + name
-	if at, ok, err := kafka.CommittedOffset(t.Context(), cfg, group, name, 0); ok || err != nil {
+	if at, ok, err := cfg.CommittedOffset(t.Context(), group, name, 0); ok || err != nil {
 		t.Errorf("before the group: %d, %v, %v", at, ok, err)
 	}
 	enough := errors.New("enough")
@@ -97,7 +97,7 @@ func TestCommittedOffset(t *testing.T) {
 			t.Errorf("Consume = %v, want the error of its reader", err)
 		}
 	}
-	if at, ok, err := kafka.CommittedOffset(t.Context(), cfg, group, name, 0); at != 700 || !ok || err != nil {
+	if at, ok, err := cfg.CommittedOffset(t.Context(), group, name, 0); at != 700 || !ok || err != nil {
 		t.Errorf("at the end: %d, %v, %v", at, ok, err)
 	}
 }

@@ -86,7 +86,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 
 func ensure(t testing.TB, cfg kafka.Config, name string) {
 	t.Helper()
-	if err := kafka.EnsureTopic(within(t, 30*time.Second), cfg, name, 1, time.Hour); err != nil {
+	if err := cfg.Ensure(within(t, 30*time.Second), name, 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -237,7 +237,7 @@ func TestIncompleteClusterKnowsNothing(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	go func() {
-		n, err := kafka.Partitions(within(t, 30*time.Second), cfg, "t")
+		n, err := cfg.Partitions(within(t, 30*time.Second), "t")
 		if err == nil && n != 1 {
 			err = fmt.Errorf("it has %d partitions", n)
 		}

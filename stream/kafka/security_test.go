@@ -58,7 +58,7 @@ func TestTLSAndSASL(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.TLS, cfg.SASL = client, mechanism
-	if err := kafka.Ping(t.Context(), cfg); err != nil {
+	if err := cfg.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ensure(t, cfg, "t")
@@ -115,7 +115,7 @@ func TestPingSaysWhatIsWrong(t *testing.T) {
 			if c.is == context.DeadlineExceeded {
 				timeout = time.Second // all of which it takes
 			}
-			err := kafka.Ping(within(t, timeout), cfg)
+			err := cfg.Ping(within(t, timeout))
 			if c.says == "" {
 				if err != nil {
 					t.Error(err)

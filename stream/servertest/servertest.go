@@ -66,7 +66,7 @@ func StartKafka(opts KafkaOptions) (*Kafka, error) {
 	defer cancel()
 	for _, topic := range opts.Topics {
 		// kfake's option for topics works only in a new directory.
-		if err := kafka.EnsureTopic(ctx, kafka.Config{Brokers: []string{k.Addr()}}, topic, 1, 0); err != nil {
+		if err := (kafka.Config{Brokers: []string{k.Addr()}}).Ensure(ctx, topic, 1, 0); err != nil {
 			return nil, fmt.Errorf("start kafka: %w", err)
 		}
 	}

@@ -449,7 +449,7 @@ func TestLogGoesOn(t *testing.T) {
 	cfg := kafka.Config{Brokers: []string{k.Addr()}}
 	for name, records := range map[string]int{"whole": 30, "short": 5, "empty": 0, "other": 30} {
 		topic := stream.EventsTopic(name)
-		if err := kafka.EnsureTopic(t.Context(), cfg, topic, 1, 48*time.Hour); err != nil {
+		if err := cfg.Ensure(t.Context(), topic, 1, 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		log, err := kafka.NewLog(cfg, topic)

@@ -197,7 +197,7 @@ func TestRunReadsTopics(t *testing.T) {
 	}
 	write := func(model, of string, all []predictions.Prediction) {
 		t.Helper()
-		if err := kafka.EnsureTopic(ctx, brokers, predictions.Topic(model), -1, 0); err != nil {
+		if err := brokers.Ensure(ctx, predictions.Topic(model), -1, 0); err != nil {
 			t.Fatal(err)
 		}
 		log, err := kafka.NewLog(brokers, predictions.Topic(model))

@@ -47,7 +47,7 @@ func (r *rig) topic(name string, partitions int) {
 		topics.Make(r.t, r.kafka, name, partitions)
 		return
 	}
-	if err := kafka.EnsureTopic(r.t.Context(), r.kafka, name, 1, -1); err != nil {
+	if err := r.kafka.Ensure(r.t.Context(), name, 1, -1); err != nil {
 		r.t.Fatal(err)
 	}
 }

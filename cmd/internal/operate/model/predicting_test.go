@@ -19,7 +19,7 @@ import (
 func predicted(t *testing.T, ctx context.Context, brokers kafka.Config, model string, from int64, skill float64) {
 	t.Helper()
 	topic := predictions.Topic(model)
-	if err := kafka.EnsureTopic(ctx, brokers, topic, -1, 0); err != nil {
+	if err := brokers.Ensure(ctx, topic, -1, 0); err != nil {
 		t.Fatal(err)
 	}
 	log, err := kafka.NewLog(brokers, topic)

@@ -26,7 +26,6 @@ import (
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
-	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 	"hamlet/stream/predictions"
 	"hamlet/stream/questions"
@@ -382,7 +381,7 @@ func TestPromoteWhenBetter(t *testing.T) {
 	for name, store := range map[string]*redis.Store{"default": b.old, "clean": b.clean} {
 		b.start(name, store, modelConfig())
 		b.await(store, state.Head)
-		if err := kafka.EnsureTopic(t.Context(), b.kafka, predictions.Topic(name), 1, time.Hour); err != nil {
+		if err := b.kafka.Ensure(t.Context(), predictions.Topic(name), 1, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -156,7 +156,7 @@ func TestSetIsARecord(t *testing.T) {
 	defer k.Close()
 	cfg := kafka.Config{Brokers: []string{k.Addr()}}
 	topic := stream.EventsTopic("mine")
-	if err := kafka.EnsureTopic(t.Context(), cfg, topic, 0, time.Hour); err != nil {
+	if err := cfg.Ensure(t.Context(), topic, 0, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range [][]string{{"set", "a@example.org", "muted"}, {"set", "a", "boss"}, {"set", "", "muted"}, {"set", "a"}, {"--limit", "-1"}} {

@@ -67,7 +67,7 @@ func Copy(ctx context.Context, cfg CopyConfig) error {
 // replaced returns the error of a partition that turned out to be another log while it was read.
 // Only then does the follower open a second copier. The first one's offset means nothing there.
 func replaced(ctx context.Context, cfg *CopyConfig, partition int) error {
-	next, known, err := kafka.CommittedOffset(ctx, cfg.Kafka, cfg.Group, cfg.From, partition)
+	next, known, err := cfg.Kafka.CommittedOffset(ctx, cfg.Group, cfg.From, partition)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w; where the consumer group %s goes on is not known: %w", follow.ErrReplaced, cfg.Group, err)

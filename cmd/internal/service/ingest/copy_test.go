@@ -130,7 +130,7 @@ func TestCopyGoesOnAfterKills(t *testing.T) {
 	next := map[int]int64{} // what the kills left to do
 	left := n - 1
 	for partition := range 2 {
-		at, _, err := kafka.CommittedOffset(t.Context(), cfg, "g", feed, partition)
+		at, _, err := cfg.CommittedOffset(t.Context(), "g", feed, partition)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func learnt(b *testing.B, items []source.Item) (speed, cost float64) {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	if err := kafka.EnsureTopic(b.Context(), cfg, topic, 1, time.Hour); err != nil {
+	if err := cfg.Ensure(b.Context(), topic, 1, time.Hour); err != nil {
 		b.Fatal(err)
 	}
 	log, err := kafka.NewLog(cfg, topic)

@@ -35,7 +35,7 @@ func newBroker(t *testing.T) *broker {
 
 func (b *broker) ensure() {
 	b.t.Helper()
-	if err := kafka.EnsureTopic(b.t.Context(), b.kafka, b.topic, 0, time.Hour); err != nil {
+	if err := b.kafka.Ensure(b.t.Context(), b.topic, 0, time.Hour); err != nil {
 		b.t.Fatal(err)
 	}
 }

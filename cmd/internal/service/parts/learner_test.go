@@ -33,7 +33,7 @@ func TestAShadowWaitsForTheTopic(t *testing.T) {
 	}
 	waited := make(chan error, 1)
 	go func() { waited <- s.awaitTopic(t.Context()) }()
-	if err := kafka.EnsureTopic(t.Context(), s.Logs.(kafka.Config), s.Topic(), 1, time.Hour); err != nil {
+	if err := s.Logs.(kafka.Config).Ensure(t.Context(), s.Topic(), 1, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-waited; err != nil {

@@ -14,7 +14,6 @@ import (
 
 	"hamlet/cmd/internal/testkit/testca"
 	"hamlet/state/redis"
-	"hamlet/stream/kafka"
 	"hamlet/stream/nats"
 )
 
@@ -39,7 +38,7 @@ func TestClientCertificates(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			return kafka.Ping(ctx, cfg)
+			return cfg.Ping(ctx)
 		},
 		"nats": func(t *testing.T, addr, ca, cert, key string) error {
 			cfg, err := NATS{NATS: "nats://" + addr, NATSAccess: NATSAccess{NATSCA: ca, NATSCert: cert, NATSKey: key}}.Config("test", log)

@@ -14,7 +14,7 @@ import (
 	"hamlet/stream/servertest/topics"
 )
 
-// What kafka.EnsureTopic takes for the brokers' default and for ever, the flags
+// What kafka.Config.Ensure takes for the brokers' default and for ever, the flags
 // take too.
 func TestRetention(t *testing.T) {
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func TestTopicOfSeveralPartitionsIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := kafka.Partitions(t.Context(), cfg, stream.EventsTopic("one")); err != nil || n != 1 {
+	if n, err := cfg.Partitions(t.Context(), stream.EventsTopic("one")); err != nil || n != 1 {
 		t.Errorf("a new topic has %d partitions, %v", n, err)
 	}
 	if err := CheckLog(t.Context(), cfg, "none"); err != nil {

@@ -162,7 +162,7 @@ func TestImportIsKilled(t *testing.T) {
 		Broker: kafkaAddr, Topic: topic, Delay: 30 * time.Millisecond, Fate: func() appends.Fate { return appends.Delay },
 	})
 	cfg := kafka.Config{Brokers: []string{kafkaAddr}}
-	if err := kafka.EnsureTopic(t.Context(), cfg, topic, -1, -1); err != nil {
+	if err := cfg.Ensure(t.Context(), topic, -1, -1); err != nil {
 		t.Fatal(err)
 	}
 	flags := []string{"log", "import", file, "--model", name, "--kafka"}

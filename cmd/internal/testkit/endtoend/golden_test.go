@@ -87,7 +87,7 @@ func newStage(t *testing.T) *stage {
 // topics makes the topics of a model.
 func (s *stage) topics(m *goldenModel) {
 	s.t.Helper()
-	if err := kafka.EnsureTopic(s.t.Context(), s.kafka, stream.EventsTopic(m.Name), 1, time.Hour); err != nil {
+	if err := s.kafka.Ensure(s.t.Context(), stream.EventsTopic(m.Name), 1, time.Hour); err != nil {
 		s.t.Fatal(err)
 	}
 }

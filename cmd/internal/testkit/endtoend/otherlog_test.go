@@ -10,8 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
-
-	"hamlet/stream/kafka"
 )
 
 // A learner that finds a log which is not that of its model ends with status 1, says what
@@ -129,7 +127,7 @@ func (o *replicas) delete(topic string) {
 // makeTopic makes the topic of the events again.
 func (o *replicas) makeTopic() {
 	o.t.Helper()
-	if err := kafka.EnsureTopic(o.t.Context(), o.cfg, o.topic, -1, time.Hour); err != nil {
+	if err := o.cfg.Ensure(o.t.Context(), o.topic, -1, time.Hour); err != nil {
 		o.t.Fatal(err)
 	}
 	o.log = logOf(o.t, o.cfg, o.topic) // it knows no topic

@@ -38,7 +38,7 @@ func TestRightsInKafka(t *testing.T) {
 	ctx := t.Context()
 	// The rights that the other tests do not need to the letter.
 	for _, name := range []string{topic, stream.ReceiptTopic, stream.DeadLetterTopic, predictions.Topic(model)} {
-		if err := kafka.EnsureTopic(ctx, kafkaAs(t, "learner"), name, -1, time.Hour); err != nil {
+		if err := kafkaAs(t, "learner").Ensure(ctx, name, -1, time.Hour); err != nil {
 			t.Fatalf("the learner makes %s: %v", name, err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestRightsInKafka(t *testing.T) {
 		}
 	}
 	create := func(cfg kafka.Config) error {
-		return kafka.EnsureTopic(ctx, cfg, topic+"-2", -1, time.Hour)
+		return cfg.Ensure(ctx, topic+"-2", -1, time.Hour)
 	}
 	remove := func(cfg kafka.Config) error {
 		res, err := client(cfg).DeleteTopics(ctx, &kafkago.DeleteTopicsRequest{Topics: []string{topic}})
@@ -78,15 +78,15 @@ func TestRightsInKafka(t *testing.T) {
 	}
 	join := func(group string) func(cfg kafka.Config) error {
 		return func(cfg kafka.Config) error {
-			_, _, err := kafka.CommittedOffset(ctx, cfg, group, topic, 0) // it waits for the coordinator
+			_, _, err := cfg.CommittedOffset(ctx, group, topic, 0) // it waits for the coordinator
 			return err
 		}
 	}
 	settings := func(cfg kafka.Config) error {
-		_, _, err := kafka.Retention(ctx, cfg, topic)
+		_, _, err := cfg.Retention(ctx, topic)
 		return err
 	}
-	ping := func(cfg kafka.Config) error { return kafka.Ping(ctx, cfg) }
+	ping := func(cfg kafka.Config) error { return cfg.Ping(ctx) }
 	group := "hamlet.learner." + model
 	for _, c := range []struct {
 		user, what string
@@ -138,7 +138,7 @@ func TestRightsInKafka(t *testing.T) {
 			return errors.Is(err, kafka.ErrAuth) || errors.Is(err, kafkago.TopicAuthorizationFailed) || errors.Is(err, kafkago.GroupAuthorizationFailed)
 		})
 	}
-	if err := kafka.Ping(ctx, kafka.Config{Brokers: []string{kafkaAddr}}); err == nil {
+	if err := (kafka.Config{Brokers: []string{kafkaAddr}}).Ping(ctx); err == nil {
 		t.Error("Kafka answers without a password")
 	}
 
