@@ -63,12 +63,12 @@ type HTTPConfig struct {
 	Tokens      *tokens.File    // further tokens, with the rights of each; nil: none
 	Tenants     TokenTenants    // tokens of tenants; nil: none
 	TenantsFrom string          // the source of events that come with a token of Tenants
-	MaxInFlight int             // requests handled at the same time; default 16
+	MaxInFlight int             // requests handled at the same time; default InFlight
 	MaxBodies   int             // requests in memory at the same time; default 1,024 beside those handled
 	MaxBytes    int64           // of the bodies in memory beyond smallBody; default 256 MiB
 	StallTime   time.Duration   // for a body's start, before its rate counts; default 5 s
 	ReadTimeout time.Duration   // for a request to arrive; default 60 s
-	Deadline    time.Duration   // for Kafka's acknowledgement; default 10 s
+	Deadline    time.Duration   // for Kafka's acknowledgement; default Deadline
 	Count       Count           // called once for each request; may be nil
 	Log         *slog.Logger
 }
@@ -85,14 +85,20 @@ type TokenTenants interface {
 	Default() string // the tenant of events that name none and come with HTTPConfig.Token
 }
 
+// Defaults of an HTTPConfig that are flags of ingest.
+const (
+	InFlight = 16
+	Deadline = 10 * time.Second
+)
+
 // NewHTTP returns the endpoint. It requires tokens: without one, anybody could teach
 // the filter.
 func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if cfg.Token == "" && cfg.Tenants == nil && cfg.Tokens == nil {
 		return nil, errors.New("the HTTP endpoint for events needs a bearer token")
 	}
-	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 16)
-	cfg.Deadline = cmp.Or(cfg.Deadline, 10*time.Second)
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, InFlight)
+	cfg.Deadline = cmp.Or(cfg.Deadline, Deadline)
 	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 1024+cfg.MaxInFlight)
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 256<<20)
 	cfg.StallTime = cmp.Or(cfg.StallTime, stallTime)

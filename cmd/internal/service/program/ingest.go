@@ -65,8 +65,8 @@ type ingestFlags struct {
 	HTTP   string   `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with tokens, POST /v1/events." placeholder:"ADDR"`
 	settings.EventsHTTP
 	Token    string        `help:"Bearer token of POST /v1/events; better in the environment." placeholder:"SECRET"`
-	InFlight int           `help:"Requests to POST /v1/events handled at the same time; further ones get 429." default:"16" placeholder:"N"`
-	Deadline time.Duration `help:"POST /v1/events waits this long for Kafka, then answers 503." default:"10s" placeholder:"D"`
+	InFlight int           `help:"Requests to POST /v1/events handled at the same time; further ones get 429." default:"${in_flight}" placeholder:"N"`
+	Deadline time.Duration `help:"POST /v1/events waits this long for Kafka, then answers 503." default:"${deadline}" placeholder:"D"`
 	cli.LogFlags
 	cli.ProgramFlags
 }

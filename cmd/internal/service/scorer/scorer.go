@@ -26,7 +26,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"time"
 
@@ -78,27 +77,17 @@ type Scorer struct {
 	mail     *mailKeeper // nil: nobody wants mail
 }
 
-// New returns a scorer. The error reports everything that is wrong with cfg.
+// New returns a scorer. The error is that of its metrics.
 func New(cfg Config) (*Scorer, error) {
 	cfg.Model = cmp.Or(cfg.Model, stream.DefaultName)
 	cfg.SpamAt = cmp.Or(cfg.SpamAt, SpamAt)
 	cfg.HamAt = cmp.Or(cfg.HamAt, min(HamAt, cfg.SpamAt))
 	cfg.PollInterval = cmp.Or(cfg.PollInterval, PollInterval)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	errs := []error{stream.CheckModelName(cfg.Model)}
-	if !(cfg.HamAt > 0 && cfg.HamAt <= cfg.SpamAt && cfg.SpamAt <= 1) || math.IsNaN(cfg.HamAt+cfg.SpamAt) {
-		errs = append(errs, fmt.Errorf("thresholds: ham at %v and spam at %v; 0 < ham ≤ spam ≤ 1 is wanted", cfg.HamAt, cfg.SpamAt))
-	}
-	if cfg.PollInterval < 0 {
-		errs = append(errs, fmt.Errorf("poll interval: %v is negative", cfg.PollInterval))
-	}
 	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
 	s.follower = newFollower(cfg.Store, cfg.Model, cfg.Promotions, s.metrics, cfg.Log)
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("scorer: %w", err)
-	}
 	if cfg.Registerer != nil {
 		if err := s.metrics.register(cfg.Registerer, s); err != nil {
 			return nil, fmt.Errorf("scorer: metrics: %w", err)

@@ -266,12 +266,3 @@ func TestRefusedBodies(t *testing.T) {
 		}
 	}
 }
-
-func TestConfigReportsAll(t *testing.T) {
-	_, err := New(Config{SpamAt: 0.3, HamAt: 0.6, PollInterval: -1, Model: "a b"})
-	for _, want := range []string{"thresholds", "poll interval", "model name"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v doesn't name the %s", err, want)
-		}
-	}
-}

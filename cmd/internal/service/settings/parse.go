@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -15,7 +16,9 @@ import (
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/version"
 	"hamlet/cmd/internal/service/answered"
+	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/learner"
+	"hamlet/cmd/internal/service/machine"
 	"hamlet/cmd/internal/service/scorer"
 	"hamlet/stream/nats"
 )
@@ -39,9 +42,13 @@ type Shared struct {
 var defaults = kong.Vars{
 	"save_every": learner.SaveEvery.String(), "answered": strconv.Itoa(answered.Remembered),
 	"poll_interval": scorer.PollInterval.String(), "spam_at": fmt.Sprint(scorer.SpamAt), "ham_at": fmt.Sprint(scorer.HamAt),
-	"journal_age": strings.TrimSuffix(nats.JournalAge.String(), "0m0s"), "journal_size": strconv.Itoa(nats.JournalBytes >> 20),
+	"journal_age": hours(nats.JournalAge), "journal_size": strconv.Itoa(nats.JournalBytes >> 20),
 	"keep_mail_size": strconv.Itoa(nats.MailBytes >> 20), "self_label_size": strconv.Itoa(nats.WaitingBytes >> 20),
+	"retention": hours(machine.DefaultRetention),
+	"in_flight": strconv.Itoa(ingest.InFlight), "deadline": ingest.Deadline.String(),
 }
+
+func hours(d time.Duration) string { return strings.TrimSuffix(d.String(), "0m0s") }
 
 // Parse is [cli.Parse] for one of hamlet's programs.
 func Parse(name, description string, grammar any, args []string, stdio cli.IO) (*kong.Context, error) {

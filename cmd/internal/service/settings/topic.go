@@ -18,7 +18,7 @@ import (
 // Topic are the flags for topics that do not exist yet.
 type Topic struct {
 	Replication int           `help:"Replicas of new topics; -1: brokers' choice." default:"-1" placeholder:"N" group:"Kafka" rare:"up"`
-	Retention   time.Duration `help:"Age limit of events; 0: brokers' own, -1s: none." default:"2160h" placeholder:"D" group:"Kafka"`
+	Retention   time.Duration `help:"Age limit of events; 0: brokers' own, -1s: none." default:"${retention}" placeholder:"D" group:"Kafka"`
 }
 
 const (
