@@ -12,7 +12,6 @@ import (
 	"github.com/segmentio/kafka-go/compress"
 
 	"hamlet/stream"
-	"hamlet/stream/filelog"
 )
 
 // A batch is Kafka's record batch of version 2 (KIP-98), as it stands in a segment. All integers are
@@ -74,7 +73,8 @@ func parseHeader(h *[batchHeader]byte) (b batch, crc uint32, ok bool) {
 		maxTime:    int64(binary.BigEndian.Uint64(h[35:])),
 		count:      int32(binary.BigEndian.Uint32(h[57:])),
 	}
-	ok = h[16] == 2 && b.first >= 0 && b.size >= batchHeader && b.lastDelta >= 0 && b.count >= 0 && int64(b.count) <= b.lastDelta+1
+	ok = h[16] == 2 && b.first >= 0 && b.size >= batchHeader &&
+		b.lastDelta >= 0 && b.count >= 0 && int64(b.count) <= b.lastDelta+1
 	return b, binary.BigEndian.Uint32(h[17:]), ok
 }
 
@@ -105,15 +105,9 @@ func readBatch(f io.ReaderAt, at, size int64) (b batch, err error) {
 	return b, nil
 }
 
-// A tooLarge record is larger than a log takes.
-type tooLarge struct {
-	offset int64
-	bytes  int64
-}
-
-// records calls each with the records of a batch, of which r has the bytes behind the header, and large
-// for those that are too large for a log. It holds one record in memory.
-func (b *batch) records(r io.Reader, each func(stream.Record) error, large func(tooLarge)) (err error) {
+// records calls each with the records of a batch, of which r has the bytes behind the header. It
+// holds one record in memory.
+func (b *batch) records(r io.Reader, each func(stream.Record) error) (err error) {
 	if codec := b.attributes & 7; codec != 0 {
 		c := compress.Compression(codec).Codec()
 		if c == nil {
@@ -130,38 +124,15 @@ func (b *batch) records(r io.Reader, each func(stream.Record) error, large func(
 		if err != nil || n < 0 {
 			return broken(err, "the length of a record")
 		}
-		if n > filelog.MaxRecord+1<<20 { // with framing and empty headers
-			head, err := in.Peek(1 + 2*binary.MaxVarintLen64)
-			if err != nil {
-				return broken(err, "a large record")
-			}
-			p := parser{rest: head}
-			p.take(1)
-			p.varint()
-			delta := p.varint()
-			if p.failed || delta <= last || delta > b.lastDelta {
-				return broken(nil, "a large record")
-			}
-			if _, err := io.CopyN(io.Discard, in, n); err != nil {
-				return broken(err, "a large record")
-			}
-			large(tooLarge{b.first + delta, n})
-			last = delta
-			continue
-		}
-		body := make([]byte, n)
-		if _, err := io.ReadFull(in, body); err != nil {
+		body, err := io.ReadAll(io.LimitReader(in, n))
+		if err != nil {
 			return broken(err, "a record")
 		}
 		record, delta, ok := b.record(body)
-		if !ok || delta <= last || delta > b.lastDelta {
+		if !ok || int64(len(body)) != n || delta <= last || delta > b.lastDelta {
 			return broken(nil, "a record")
 		}
 		last = delta
-		if size := record.Size(); size > filelog.MaxRecord {
-			large(tooLarge{record.Offset, int64(size)})
-			continue
-		}
 		if err := each(record); err != nil {
 			return err
 		}

@@ -449,7 +449,7 @@ func FuzzBatch(f *testing.F) {
 			}
 			last = r.Offset
 			return nil
-		}, func(tooLarge) {})
+		})
 		if err != nil && !errors.Is(err, errBroken) {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@
 // Each is durable before the next. While converting is there, a conversion was cut off: without logs it
 // begins again, with logs it is finished.
 //
-// Memory does not depend on the number of records or versions, but for 32 bytes of each chunk.
+// Memory does not depend on the number of records or versions, but for 48 bytes of each chunk.
 package from010
 
 import (
@@ -145,8 +145,9 @@ func (c *conversion) run(ctx context.Context) error {
 	case has[logFolder] && has[converting]:
 		return c.finish()
 	case has[logFolder]:
-		return fmt.Errorf("it is converted, and hamlet 0.1.0 was started in it again: what that has learnt since is in %s and %s, which "+
-			"are not read. Move them out of the directory", c.path(kafkaFolder), c.path(redisFolder))
+		return fmt.Errorf("it is converted, and hamlet 0.1.0 was started in it again: "+
+			"what that has learnt since is in %s and %s, which are not read. "+
+			"Move them out of the directory", c.path(kafkaFolder), c.path(redisFolder))
 	case has[modelFolder] && !has[converting]:
 		return fmt.Errorf("%s is there, and is not from a conversion: move it out of the directory",
 			c.path(modelFolder))
@@ -292,18 +293,24 @@ func (c *conversion) open() (o *old, err error) {
 	o.snapshot, err = openSnapshot(c.path(redisFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		if is, _ := exists(c.path(redisFolder)); is {
-			c.cfg.Log.Warn("the embedded Redis has no snapshot, so there is no model to convert: learners make them from their logs", "folder", c.path(redisFolder))
+			c.cfg.Log.Warn("the embedded Redis has no snapshot, so there is no model to convert: "+
+				"learners make them from their logs", "folder", c.path(redisFolder))
 		}
 		return o, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	c.of = o.bytes + 2*o.snapshot.size
+	c.of = o.bytes + 2*o.snapshot.size // about
 	if err := o.openModels(c); err != nil {
 		return nil, errors.Join(err, o.close())
 	}
-	o.bytes = c.of
+	o.bytes += o.snapshot.size
+	for _, m := range o.models {
+		for _, chunk := range m.chunks {
+			o.bytes += chunk.size
+		}
+	}
 	return o, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -118,14 +119,14 @@ type topic struct {
 	Configs    map[string]string `json:"configs"`
 }
 
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
 // valid reports whether a name is one of a topic, and so of a folder.
 func (t *topic) valid() bool {
-	const maxName = 249
-	if t.Name == "" || t.Name == "." || t.Name == ".." || len(t.Name) > maxName || t.Partitions < 1 || t.Partitions > 100_000 {
+	if t.Name == "." || t.Name == ".." || t.Partitions < 1 || t.Partitions > 100_000 {
 		return false
 	}
-	return strings.Trim(t.Name,
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == "" && !strings.ContainsAny(t.Name, "/\\:")
+	return topicName.MatchString(t.Name)
 }
 
 // refused returns why no model here can go on with its topics, and what leads out. The error wraps
@@ -141,7 +142,8 @@ func refused(topics []topic) error {
 		leads = "model %[1]s: %[2]w. Go on with hamlet 0.1.0 here, or start it, up --data THIS, and beside it "
 		order = "hamlet-0.1.0 order export FILE --model %[1]s"
 		merge = "this program's hamlet log merge --from %[1]s --to NEW and hamlet log export FILE --model NEW"
-		then  = ". Then start this program on another directory, up --data OTHER, and beside it hamlet log import FILE --model %[1]s"
+		then  = ". Then start this program on another directory, up --data OTHER, " +
+			"and beside it hamlet log import FILE --model %[1]s"
 	)
 	var errs []error
 	for _, model := range slices.Sorted(maps.Keys(ordered)) {

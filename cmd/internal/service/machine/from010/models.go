@@ -1,6 +1,7 @@
 package from010
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -23,20 +24,16 @@ import (
 // chunks only the names are here.
 type model struct {
 	name       string
-	from, to   int64 // where its keys are in the snapshot
 	pointers   map[string]string
 	kept       map[int64]bool // the numbers in the key versions; true: of a lost one
 	versions   map[int64][]item
 	promotion  []byte
 	partitions []string
-	chunks     map[[sha256.Size]byte]bool
+	chunks     map[[sha256.Size]byte]span
 }
 
-const (
-	// maxVersion bounds a version's key: a manifest, and the names of its chunks.
-	maxVersion = 4 << 20
-	maxPointer = 4 << 10
-)
+// A span is where bytes are in the snapshot.
+type span struct{ at, size int64 }
 
 var modelKey = regexp.MustCompile(`^hamlet:\{([a-z0-9-]{1,64})\}:([0-9]+):(.*)$`)
 
@@ -46,19 +43,7 @@ func readModels(s *snapshot, database int, log *slog.Logger, read func(bytes int
 	elsewhere := map[int]map[string]bool{}
 	var several []string
 	others := 0
-	most := func(k *key) int {
-		is := modelKey.FindStringSubmatch(k.name)
-		switch {
-		case is == nil || k.database != database:
-			return 0
-		case strings.HasPrefix(is[3], "chunk:"):
-			return state.ChunkSize + 64
-		case strings.HasPrefix(is[3], "version:"), is[3] == "versions":
-			return maxVersion
-		}
-		return maxPointer
-	}
-	err := s.scan(most, func(k *key) error {
+	err := s.scan(func(k *key) error {
 		is := modelKey.FindStringSubmatch(k.name)
 		switch {
 		case is == nil:
@@ -77,12 +62,11 @@ func readModels(s *snapshot, database int, log *slog.Logger, read func(bytes int
 		m := models[is[1]]
 		if m == nil {
 			m = &model{
-				name: is[1], from: k.at, pointers: map[string]string{}, kept: map[int64]bool{},
-				versions: map[int64][]item{}, chunks: map[[sha256.Size]byte]bool{},
+				name: is[1], pointers: map[string]string{}, kept: map[int64]bool{},
+				versions: map[int64][]item{}, chunks: map[[sha256.Size]byte]span{},
 			}
 			models[is[1]] = m
 		}
-		m.to = k.end
 		m.add(is[3], k)
 		return nil
 	}, read)
@@ -116,19 +100,22 @@ func readModels(s *snapshot, database int, log *slog.Logger, read func(bytes int
 // add notes a key. One of another type counts as missing, as everywhere.
 func (m *model) add(name string, k *key) {
 	if text, is := strings.CutPrefix(name, "chunk:"); is {
-		if sum, ok := chunkOf(text, k); ok {
-			m.chunks[sum] = true
+		sum, err := hex.DecodeString(text)
+		if err != nil || k.kind != 's' || len(k.items[0].name) > state.ChunkSize {
+			return
+		}
+		if is := sha256.Sum256(k.items[0].name); bytes.Equal(sum, is[:]) {
+			m.chunks[is] = span{k.at, int64(len(k.items[0].name))}
 		}
 		return
 	}
 	if text, is := strings.CutPrefix(name, "version:"); is {
-		if number := parse(text); number > 0 && k.kind == 'h' && !k.cut {
+		if number := parse(text); number > 0 && k.kind == 'h' {
 			m.versions[number] = k.items
 		}
 		return
 	}
 	switch {
-	case k.cut:
 	case name == "versions" && k.kind == 'z':
 		for _, one := range k.items {
 			if number := parse(string(one.name)); number > 0 {
@@ -144,16 +131,6 @@ func (m *model) add(name string, k *key) {
 	case k.kind == 's':
 		m.pointers[name] = string(k.items[0].name)
 	}
-}
-
-// chunkOf returns the name of a chunk whose bytes are what it says.
-func chunkOf(text string, k *key) (name [sha256.Size]byte, ok bool) {
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != len(name) || k.kind != 's' || k.cut || len(k.items[0].name) > state.ChunkSize {
-		return name, false
-	}
-	copy(name[:], b)
-	return name, sha256.Sum256(k.items[0].name) == name
 }
 
 // parse returns the value of a counter or a version's number, 0 for what is none.
@@ -191,12 +168,13 @@ func (m *model) what(log *slog.Logger) (k files.Kept, err error) {
 		}
 	}
 	if (failed != nil || head != 0) && newest == 0 {
-		return k, fmt.Errorf("model %s: no version can be read, so it would be lost: %w. Start hamlet 0.1.0 once and let its learner save, or "+
-			"move %s away: then the learner makes the model again from its log", m.name, cmp.Or(failed,
-			state.ErrNone), snapshotName)
+		return k, fmt.Errorf("model %s: no version can be read, so it would be lost: %w. "+
+			"Start hamlet 0.1.0 once and let its learner save, or move %s away: "+
+			"then the learner makes the model again from its log", m.name, cmp.Or(failed, state.ErrNone), snapshotName)
 	}
 	if head != newest {
-		log.Error("the head cannot be read: the newest version before it takes its place, and the learner goes on from there", "head", head, "instead", newest)
+		log.Error("the head cannot be read: the newest version before it takes its place, "+
+			"and the learner goes on from there", "head", head, "instead", newest)
 	}
 	k.Head = newest
 	if len(m.promotion) > 0 {
@@ -222,7 +200,7 @@ func (m *model) version(number int64) (v files.KeptVersion, err error) {
 	}
 	manifest.Writer = fields["writer"]
 	for i, name := range manifest.Chunks {
-		if !m.chunks[name] {
+		if _, is := m.chunks[name]; !is {
 			return v, fmt.Errorf("%w: chunk %d of %d (%x) is missing or wrong", state.ErrCorrupt, i+1,
 				len(manifest.Chunks), name)
 		}
@@ -252,31 +230,23 @@ func room(k *files.Kept) (n int64) {
 }
 
 // put writes a model into a store in files.
-func (m *model) put(ctx context.Context, s *snapshot, k files.Kept, dir *files.Dir, read func(bytes int64) error) error {
+func (m *model) put(ctx context.Context, s *snapshot, k files.Kept, dir *files.Dir,
+	read func(bytes int64) error) error {
 	store, err := dir.Store(m.name)
 	if err != nil {
 		return err
 	}
-	most := func(k *key) int {
-		if strings.Contains(k.name, ":0:chunk:") {
-			return state.ChunkSize + 64
-		}
-		return 0
-	}
-	errEnough := errors.New("enough")
 	return store.Import(ctx, k, func(yield func(state.Chunk, error) bool) {
-		err := s.section(m.from, m.to, most, func(k *key) error {
-			_, text, is := strings.Cut(k.name, ":0:chunk:")
-			if !is {
-				return nil
+		inOrder := func(a, b [sha256.Size]byte) int { return cmp.Compare(m.chunks[a].at, m.chunks[b].at) }
+		for _, name := range slices.SortedFunc(maps.Keys(m.chunks), inOrder) {
+			data := make([]byte, m.chunks[name].size)
+			_, err := s.file.ReadAt(data, m.chunks[name].at)
+			if err == nil {
+				err = read(m.chunks[name].size)
 			}
-			if name, ok := chunkOf(text, k); ok && !yield(state.Chunk{Name: name, Data: k.items[0].name}, nil) {
-				return errEnough
+			if !yield(state.Chunk{Name: name, Data: data}, err) || err != nil {
+				return
 			}
-			return nil
-		}, read)
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(state.Chunk{}, err)
 		}
 	})
 }

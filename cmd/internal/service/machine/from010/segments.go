@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"hamlet/stream"
+	"hamlet/stream/filelog"
 )
 
 // A partition is what kfake, the Kafka of 0.1.0, keeps of a topic's one partition in a folder:
@@ -114,7 +115,8 @@ func openPartition(folder string, of partition, log *slog.Logger) (*partition, e
 				return nil, &DamagedError{filepath.Join(folder, fmt.Sprintf("%d.dat", segment.Base)), 0,
 					errors.New("the file is missing: put it back from a copy")}
 			}
-			log.Warn("a segment is gone that was there when hamlet was stopped last: the topic's retention has deleted it", "topic", p.topic, "segment", segment.Base)
+			log.Warn("a segment is gone that was there when hamlet was stopped last: "+
+				"the topic's retention has deleted it", "topic", p.topic, "segment", segment.Base)
 		}
 	}
 	return p, nil
@@ -163,7 +165,8 @@ func (p *partition) unchanged(sizes []int64) bool {
 
 // read calls each with all records in order, and read with the bytes of each batch. It returns the
 // log's end. What it leaves out it says in log.
-func (p *partition) read(ctx context.Context, log *slog.Logger, each func(stream.Record) error, read func(bytes int64) error) (end int64, err error) {
+func (p *partition) read(ctx context.Context, log *slog.Logger, each func(stream.Record) error,
+	read func(bytes int64) error) (end int64, err error) {
 	log = log.With("topic", p.topic)
 	end = p.first
 	if len(p.bases) > 0 {
@@ -246,7 +249,7 @@ func (s *segment) run(ctx context.Context) (err error) {
 			return fmt.Errorf("%s, byte %d: %w", s.path(s.base), at, err)
 		}
 		if b.end() > s.first {
-			err := b.records(io.NewSectionReader(s.file, at+batchHeader, b.size-batchHeader), s.pass, s.tooLarge)
+			err := b.records(io.NewSectionReader(s.file, at+batchHeader, b.size-batchHeader), s.pass)
 			if errors.Is(err, errBroken) {
 				return s.damaged(at, err)
 			}
@@ -267,7 +270,8 @@ func (s *segment) run(ctx context.Context) (err error) {
 	case indexed > s.batches && !s.last:
 		return s.damaged(at, fmt.Errorf("the file ends here with %d batches, and its index has %d", s.batches, indexed))
 	case indexed > s.batches:
-		s.log.Warn("the last batches were not written before the power or the program went: nobody was told that they are durable", "file", s.path(s.base), "batches", indexed-s.batches)
+		s.log.Warn("the last batches were not written before the power or the program went: "+
+			"nobody was told that they are durable", "file", s.path(s.base), "batches", indexed-s.batches)
 	}
 	return nil
 }
@@ -276,14 +280,12 @@ func (s *segment) pass(r stream.Record) error {
 	if r.Offset < s.first {
 		return nil
 	}
-	return s.each(r)
-}
-
-func (s *segment) tooLarge(t tooLarge) {
-	if t.offset >= s.first {
-		s.log.Warn("a record is left out, which is larger than any event may be: no model has learnt it", "offset",
-			t.offset, "bytes", t.bytes)
+	if r.Size() > filelog.MaxRecord {
+		s.log.Warn("a record is left out, which is larger than any event may be: no model has learnt it",
+			"offset", r.Offset, "bytes", r.Size())
+		return nil
 	}
+	return s.each(r)
 }
 
 // damaged leads out: 0.1.0 itself goes on without what is damaged, and so makes it a hole.

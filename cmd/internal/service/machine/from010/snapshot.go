@@ -43,9 +43,8 @@ type key struct {
 	database int
 	kind     byte
 	name     string
-	at, end  int64 // its bytes in the file; end is set once its items were read
 	items    []item
-	cut      bool // the items are larger than was asked for, and are not here
+	at       int64 // of a string's bytes in the file
 }
 
 // An item of a key. A string has a name alone.
@@ -58,7 +57,6 @@ const (
 	snapshotMagic   = "hamletRD"
 	snapshotHeader  = 20
 	snapshotSum     = 8
-	maxKeyName      = 64 << 10
 	snapshotName    = "redis.snapshot"
 	snapshotVersion = 1
 )
@@ -80,13 +78,14 @@ func openSnapshot(folder string) (*snapshot, error) {
 
 func (s *snapshot) Close() error { return s.file.Close() }
 
-// scan calls each with all keys, after it has asked most how many bytes of a key's items it wants. It
-// verifies the sum of the file at its end: until then nothing may be relied on.
-func (s *snapshot) scan(most func(*key) int, each func(*key) error, read func(bytes int64) error) error {
+// scan calls each with all keys, and read with the bytes of each. It verifies the sum of the file
+// at its end: until then nothing may be relied on.
+func (s *snapshot) scan(each func(*key) error, read func(bytes int64) error) error {
 	sum := xxhash.New()
-	body := io.NewSectionReader(s.file, 0, max(s.size-snapshotSum, 0))
-	r := &keyReader{in: bufio.NewReaderSize(io.TeeReader(body, sum), 1<<20), end: max(s.size-snapshotSum, 0)}
-	err := r.keys(most, each, read)
+	end := max(s.size-snapshotSum, 0)
+	body := io.NewSectionReader(s.file, 0, end)
+	r := &keyReader{in: bufio.NewReaderSize(io.TeeReader(body, sum), 1<<20), end: end}
+	err := r.keys(each, read)
 	if errors.Is(err, errBroken) {
 		return s.damaged(r.at, err)
 	}
@@ -94,7 +93,7 @@ func (s *snapshot) scan(most func(*key) int, each func(*key) error, read func(by
 		return err
 	}
 	var want [snapshotSum]byte
-	if _, err := s.file.ReadAt(want[:], s.size-snapshotSum); err != nil {
+	if _, err := s.file.ReadAt(want[:], end); err != nil {
 		return s.damaged(r.at, err)
 	}
 	if got := sum.Sum64(); got != binary.BigEndian.Uint64(want[:]) {
@@ -103,31 +102,10 @@ func (s *snapshot) scan(most func(*key) int, each func(*key) error, read func(by
 	return nil
 }
 
-// section calls each with the keys between two places of a file that was scanned before.
-func (s *snapshot) section(from, to int64, most func(*key) int, each func(*key) error, read func(bytes int64) error) error {
-	r := &keyReader{in: bufio.NewReaderSize(io.NewSectionReader(s.file, from, to-from), 1<<20), at: from, end: to}
-	for r.at < to {
-		before := r.at
-		k, err := r.key(most)
-		if err == nil {
-			err = each(k)
-		}
-		if errors.Is(err, errBroken) {
-			return s.damaged(r.at, err)
-		}
-		if err != nil {
-			return err
-		}
-		if err := read(r.at - before); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s *snapshot) damaged(at int64, why error) error {
 	return &DamagedError{s.path, at,
-		fmt.Errorf("%w. Put the file back from a copy, or move it away: then the learner makes the model again from its log", why)}
+		fmt.Errorf("%w. Put the file back from a copy, or move it away: "+
+			"then the learner makes the model again from its log", why)}
 }
 
 // A keyReader reads keys from the front of a file.
@@ -137,7 +115,7 @@ type keyReader struct {
 	end int64
 }
 
-func (r *keyReader) keys(most func(*key) int, each func(*key) error, read func(bytes int64) error) error {
+func (r *keyReader) keys(each func(*key) error, read func(bytes int64) error) error {
 	var head [snapshotHeader]byte
 	if err := r.full(head[:]); err != nil {
 		return err
@@ -151,7 +129,7 @@ func (r *keyReader) keys(most func(*key) int, each func(*key) error, read func(b
 	last := &key{database: -1}
 	for range binary.BigEndian.Uint64(head[12:]) {
 		before := r.at
-		k, err := r.key(most)
+		k, err := r.key()
 		if err != nil {
 			return err
 		}
@@ -161,7 +139,6 @@ func (r *keyReader) keys(most func(*key) int, each func(*key) error, read func(b
 		if err := each(k); err != nil {
 			return err
 		}
-		k.items = nil
 		last = k
 		if err := read(r.at - before); err != nil {
 			return err
@@ -189,54 +166,43 @@ func (r *keyReader) uint32() (uint32, error) {
 	return binary.BigEndian.Uint32(b[:]), err
 }
 
-// text reads bytes with their length before them, or passes over them if they are more than most.
-func (r *keyReader) text(most int) (b []byte, n int, err error) {
+// text reads bytes with their length before them.
+func (r *keyReader) text() ([]byte, error) {
 	length, err := r.uint32()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if int64(length) > r.end-r.at {
-		return nil, 0, fmt.Errorf("%w: the file ends within a key", errBroken)
+		return nil, fmt.Errorf("%w: the file ends within a key", errBroken)
 	}
-	if int64(length) > int64(most) {
-		skipped, err := io.CopyN(io.Discard, r.in, int64(length))
-		r.at += skipped
-		return nil, int(length), err
-	}
-	b = make([]byte, length)
-	return b, int(length), r.full(b)
+	b := make([]byte, length)
+	return b, r.full(b)
 }
 
-func (r *keyReader) key(most func(*key) int) (*key, error) {
-	k := &key{at: r.at}
+func (r *keyReader) key() (*key, error) {
 	var head [10]byte
 	if err := r.full(head[:]); err != nil {
 		return nil, err
 	}
-	k.database, k.kind = int(head[0]), head[1]
-	name, n, err := r.text(maxKeyName)
+	k := &key{database: int(head[0]), kind: head[1]}
+	name, err := r.text()
 	if err != nil {
 		return nil, err
 	}
-	k.name, k.cut = string(name), n > maxKeyName
+	k.name = string(name)
 	count, err := r.uint32()
 	if err != nil {
 		return nil, err
 	}
-	if k.database >= 16 || !strings.ContainsRune("shltz",
-		rune(k.kind)) || count == 0 || k.kind == 's' && count != 1 || k.cut {
+	if k.database >= 16 || !strings.ContainsRune("shltz", rune(k.kind)) || count == 0 || k.kind == 's' && count != 1 {
 		return nil, fmt.Errorf("%w: a key of kind %q in database %d with %d items", errBroken, k.kind, k.database,
 			count)
 	}
-	left := most(k)
 	for range count {
 		var one item
-		size := 64 // about what an item takes beside its bytes
-		if one.name, n, err = r.text(left); err == nil && k.kind == 'h' {
-			size += n
-			one.value, n, err = r.text(max(left-size, 0))
+		if one.name, err = r.text(); err == nil && k.kind == 'h' {
+			one.value, err = r.text()
 		}
-		size += n
 		if err == nil && k.kind == 'z' {
 			var score [8]byte
 			err = r.full(score[:])
@@ -245,13 +211,8 @@ func (r *keyReader) key(most func(*key) int) (*key, error) {
 		if err != nil {
 			return nil, err
 		}
-		if left -= size; left < 0 {
-			k.cut, k.items, left = true, nil, 0
-		}
-		if !k.cut {
-			k.items = append(k.items, one)
-		}
+		k.items = append(k.items, one)
 	}
-	k.end = r.at
+	k.at = r.at - int64(len(k.items[0].name))
 	return k, nil
 }
