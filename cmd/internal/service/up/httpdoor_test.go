@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"hamlet/cmd/internal/door/doors"
 	"hamlet/cmd/internal/process/cli"
@@ -26,7 +27,7 @@ func openHTTPDoor(t *testing.T, c *Command) (map[string]http.Handler, string) {
 	log := slog.New(slog.NewTextHandler(&text, nil))
 	s := parts.New("hamlet-up", "", log)
 	t.Cleanup(func() { s.Close() })
-	c.Doors.SocketMode = "0660"
+	c.Doors.SocketMode, c.Doors.Deadline, c.Doors.Memory = "0660", time.Minute, 1
 	opened, err := c.doors(s, nil, &text)
 	if err != nil {
 		t.Fatal(err)
