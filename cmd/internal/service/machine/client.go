@@ -127,7 +127,8 @@ func (l *remoteLog) Bounds(ctx context.Context) (stream.Bounds, error) {
 }
 
 // Read implements [stream.Log].
-func (l *remoteLog) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) ([]stream.Record, int64, error) {
+func (l *remoteLog) Read(ctx context.Context, from int64, most stream.Limit,
+	wait time.Duration) ([]stream.Record, int64, error) {
 	r, err := call[hasRead](ctx, l.c, "read", reads{l.name, from, most, wait})
 	return r.Records, r.End, err
 }
@@ -180,7 +181,8 @@ func (l *remoteLog) settle(ctx context.Context) error {
 	}
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
-	l.c.givenUp[l.name] = slices.DeleteFunc(l.c.givenUp[l.name], func(c <-chan struct{}) bool { return slices.Contains(waiting, c) })
+	settled := func(c <-chan struct{}) bool { return slices.Contains(waiting, c) }
+	l.c.givenUp[l.name] = slices.DeleteFunc(l.c.givenUp[l.name], settled)
 	return nil
 }
 

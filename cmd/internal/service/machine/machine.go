@@ -66,7 +66,8 @@ type Config struct {
 	MaxBytes int64 // of each log, about; 0: any number
 	Database int   // of the Redis of 0.1.0 in the directory, whose models are converted: its --redis-db
 
-	Log *slog.Logger
+	Patience time.Duration // for another program that has the directory, and is about to end
+	Log      *slog.Logger
 }
 
 // DefaultRetention is how long a log keeps a record where nobody says.
@@ -102,7 +103,11 @@ func Open(ctx context.Context, path string, cfg Config) (d *Dir, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w; name one that can be written", path, err)
 	}
-	unlock, err := Lock(path)
+	var unlock func() error
+	err = untilUnlocked(ctx, cfg.Patience, func() (err error) {
+		unlock, err = Lock(path)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +117,8 @@ func Open(ctx context.Context, path string, cfg Config) (d *Dir, err error) {
 	d = &Dir{path: path, cfg: cfg, unlock: unlock, logs: map[string]*filelog.Log{}, keeps: map[string]time.Duration{}}
 	err = os.MkdirAll(d.folder(""), 0o700)
 	if err == nil {
-		d.models, err = files.Open(filepath.Join(path, "models"), files.Config{Keep: cfg.Keep, Daily: cfg.Daily, Log: cfg.Log})
+		models := files.Config{Keep: cfg.Keep, Daily: cfg.Daily, Log: cfg.Log}
+		d.models, err = files.Open(filepath.Join(path, "models"), models)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory %s: %w", path, err), unlock())
@@ -128,12 +134,13 @@ func convert(ctx context.Context, path string, cfg *Config) error {
 	}
 	cfg.Log.Info("converting a directory of hamlet 0.1.0: its files stay aside", "directory", path)
 	said := time.Now()
-	return from010.Convert(ctx, path, from010.Config{Database: cfg.Database, Log: cfg.Log, Progress: func(read, of int64) {
+	progress := func(read, of int64) {
 		if time.Since(said) > 5*time.Second {
 			said = time.Now()
 			cfg.Log.Info("converting", "read_bytes", read, "of", of)
 		}
-	}})
+	}
+	return from010.Convert(ctx, path, from010.Config{Database: cfg.Database, Log: cfg.Log, Progress: progress})
 }
 
 // Lock keeps other programs out of a directory until unlock is called or the process ends. The error
@@ -141,12 +148,16 @@ func convert(ctx context.Context, path string, cfg *Config) error {
 func Lock(path string) (unlock func() error, err error) {
 	unlock, err = lockfile.Lock(filepath.Join(path, ".lock"))
 	if errors.Is(err, lockfile.ErrLocked) {
-		return nil, fmt.Errorf("data directory %s: another hamlet uses it; stop that one or name another directory (%w)", path, err)
+		return nil, used(path, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w; name one that can be written", path, err)
 	}
 	return unlock, nil
+}
+
+func used(path string, err error) error {
+	return fmt.Errorf("data directory %s: another hamlet uses it; stop that one or name another directory (%w)", path, err)
 }
 
 // LockMade is Lock of a directory that it makes if it is missing.
@@ -165,7 +176,7 @@ func ShareLock(path string) (unlock func() error, err error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return func() error { return nil }, nil
 	case errors.Is(err, lockfile.ErrLocked):
-		return nil, fmt.Errorf("data directory %s: another hamlet uses it; stop that one or name another directory (%w)", path, err)
+		return nil, used(path, err)
 	case err != nil:
 		return nil, fmt.Errorf("lock data directory %s: %w", path, err)
 	}
@@ -174,56 +185,58 @@ func ShareLock(path string) (unlock func() error, err error) {
 
 // Find returns the machine of a directory: the program that has it open, over its socket, or else its
 // files. It makes no directory.
-func Find(ctx context.Context, path string, log *slog.Logger) (Machine, error) {
+func Find(ctx context.Context, path string, log *slog.Logger) (m Machine, err error) {
 	const starting = 5 * time.Second // of a program that has locked the directory, and serves soon
-	for deadline := time.Now().Add(starting); ; {
-		c, refused := Dial(ctx, path)
-		if refused == nil {
-			return c, nil
-		}
-		if _, err := os.Stat(filepath.Join(path, "logs")); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				err = ErrNoMachine
-			}
-			if unlock, locked := lockfile.Share(filepath.Join(path, ".lock")); errors.Is(locked, lockfile.ErrLocked) {
-				err = locked // its program has just begun
-			} else if locked == nil {
-				_ = unlock()
-			}
-			if old, _ := from010.Found(path); old && !errors.Is(err, lockfile.ErrLocked) {
-				err = errors.New("it is of hamlet 0.1.0: hamlet up converts it at its first start")
-			}
-			if !errors.Is(err, lockfile.ErrLocked) || time.Now().After(deadline) {
-				return nil, fmt.Errorf("data directory %s: %w", path, err)
-			}
-			if err := pause(ctx); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err := ours(path); err != nil {
-			return nil, err
-		}
-		// Whoever only looks drops no version.
-		d, err := Open(ctx, path, Config{Keep: 1 << 20, Daily: new(1 << 20), Log: log})
-		if err == nil {
-			return d, nil
-		}
-		if !errors.Is(err, lockfile.ErrLocked) || time.Now().After(deadline) {
-			return nil, errors.Join(err, refused)
-		}
-		if err := pause(ctx); err != nil {
-			return nil, err
-		}
-	}
+	err = untilUnlocked(ctx, starting, func() (err error) {
+		m, err = find(ctx, path, log)
+		return err
+	})
+	return m, err
 }
 
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(100 * time.Millisecond):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+func find(ctx context.Context, path string, log *slog.Logger) (Machine, error) {
+	c, refused := Dial(ctx, path)
+	if refused == nil {
+		return c, nil
+	}
+	if _, err := os.Stat(filepath.Join(path, "logs")); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = ErrNoMachine
+		}
+		unlock, locked := lockfile.Share(filepath.Join(path, ".lock"))
+		if errors.Is(locked, lockfile.ErrLocked) {
+			err = locked // its program has just begun
+		} else if old, _ := from010.Found(path); old {
+			err = errors.New("it is of hamlet 0.1.0: hamlet up converts it at its first start")
+		}
+		if locked == nil {
+			_ = unlock()
+		}
+		return nil, fmt.Errorf("data directory %s: %w", path, err)
+	}
+	if err := ours(path); err != nil {
+		return nil, err
+	}
+	// Whoever only looks drops no version.
+	d, err := Open(ctx, path, Config{Keep: 1 << 20, Daily: new(1 << 20), Log: log})
+	if err != nil {
+		return nil, errors.Join(err, refused)
+	}
+	return d, nil
+}
+
+// untilUnlocked calls do again while another program has the directory, for a while at most.
+func untilUnlocked(ctx context.Context, most time.Duration, do func() error) error {
+	for deadline := time.Now().Add(most); ; {
+		err := do()
+		if !errors.Is(err, lockfile.ErrLocked) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 
@@ -233,7 +246,8 @@ func ours(path string) error {
 	if err != nil || os.Geteuid() != 0 || secretfile.Ours(info) {
 		return err
 	}
-	return fmt.Errorf("data directory %s belongs to another user, who could not read the files of root: run this command as its owner, sudo -u …", path)
+	return fmt.Errorf("data directory %s belongs to another user, who could not read the files of root: "+
+		"run this command as its owner, sudo -u …", path)
 }
 
 // LearntBy says that a model is kept elsewhere: retention asks there how far its log is learnt.
@@ -313,7 +327,8 @@ func (d *Dir) given(name string) (next int64, err error) {
 	}
 	h, err := store.Heading(context.Background(), state.Head)
 	if errors.Is(err, state.ErrCorrupt) {
-		d.cfg.Log.Error("it is not known which offsets of a log were given: its model cannot be read", "log", name, "error", err)
+		d.cfg.Log.Error("it is not known which offsets of a log were given: its model cannot be read",
+			"log", name, "error", err)
 	}
 	if errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrCorrupt) {
 		return 0, nil
@@ -380,7 +395,8 @@ func (d *Dir) Ensure(_ context.Context, name string, _ int, retention time.Durat
 	delete(d.keeps, name)
 	if err := d.setRetention(name, retention); err != nil {
 		d.keeps[name] = retention
-		d.cfg.Log.Warn("how long a log keeps its records cannot be written, and holds until this program ends", "log", name, "retention", retention, "error", err)
+		d.cfg.Log.Warn("how long a log keeps its records cannot be written, and holds until this program ends",
+			"log", name, "retention", retention, "error", err)
 	}
 	return nil
 }
@@ -422,7 +438,8 @@ func (t *topic) Bounds(ctx context.Context) (stream.Bounds, error) {
 }
 
 // Read implements [stream.Log].
-func (t *topic) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) ([]stream.Record, int64, error) {
+func (t *topic) Read(ctx context.Context, from int64, most stream.Limit,
+	wait time.Duration) ([]stream.Record, int64, error) {
 	l, err := t.dir.log(t.name)
 	if err != nil {
 		return nil, 0, err

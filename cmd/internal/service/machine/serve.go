@@ -164,8 +164,12 @@ func (d *Dir) handler(reading context.Context) http.Handler {
 		r.Keep, r.Bounded, err = d.Retention(ctx, a.Log)
 		return r, err
 	})
-	handle(mux, "skip", func(ctx context.Context, a skips) (none, error) { return nothing(d.Skip(ctx, a.Log, a.From, a.To)) })
-	handle(mux, "bounds", func(ctx context.Context, a onLog) (stream.Bounds, error) { return (&topic{d, a.Log}).Bounds(ctx) })
+	handle(mux, "skip", func(ctx context.Context, a skips) (none, error) {
+		return nothing(d.Skip(ctx, a.Log, a.From, a.To))
+	})
+	handle(mux, "bounds", func(ctx context.Context, a onLog) (stream.Bounds, error) {
+		return (&topic{d, a.Log}).Bounds(ctx)
+	})
 	handle(mux, "read", func(ctx context.Context, a reads) (r hasRead, err error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -181,8 +185,11 @@ func (d *Dir) handler(reading context.Context) http.Handler {
 	return mux
 }
 
+// A storeCall is a method of a store, or what is called like one.
+type storeCall[A, R any] func(s state.Store, ctx context.Context, arg A) (R, error)
+
 // onStore has a server answer a call about a model.
-func onStore[A, R any](d *Dir, mux *http.ServeMux, name string, do func(s state.Store, ctx context.Context, arg A) (R, error)) {
+func onStore[A, R any](d *Dir, mux *http.ServeMux, name string, do storeCall[A, R]) {
 	handle(mux, "model/"+name, func(ctx context.Context, a onModel[A]) (value R, err error) {
 		s, err := d.Store(a.Model)
 		if err != nil {
@@ -193,26 +200,26 @@ func onStore[A, R any](d *Dir, mux *http.ServeMux, name string, do func(s state.
 }
 
 // toNothing makes a method without a value one with none.
-func toNothing[A any](do func(s state.Store, ctx context.Context, arg A) error) func(state.Store, context.Context, A) (none, error) {
+func toNothing[A any](do func(s state.Store, ctx context.Context, arg A) error) storeCall[A, none] {
 	return func(s state.Store, ctx context.Context, arg A) (none, error) { return nothing(do(s, ctx, arg)) }
 }
 
 // ofNothing makes a method without an argument one with none.
-func ofNothing[R any](do func(s state.Store, ctx context.Context) (R, error)) func(state.Store, context.Context, none) (R, error) {
+func ofNothing[R any](do func(s state.Store, ctx context.Context) (R, error)) storeCall[none, R] {
 	return func(s state.Store, ctx context.Context, _ none) (R, error) { return do(s, ctx) }
 }
 
 func (d *Dir) handleModels(mux *http.ServeMux) {
 	onStore(d, mux, "save", state.Store.Save)
-	onStore(d, mux, "load", func(s state.Store, ctx context.Context, which state.Pointer) (r numbered[state.Checkpoint], err error) {
-		r.Value, r.Number, err = s.Load(ctx, which)
-		return r, err
+	onStore(d, mux, "load", func(s state.Store, ctx context.Context, p state.Pointer) (numbered[state.Checkpoint], error) {
+		c, number, err := s.Load(ctx, p)
+		return numbered[state.Checkpoint]{c, number}, err
 	})
-	onStore(d, mux, "version", func(s state.Store, ctx context.Context, number int64) (r numbered[state.Checkpoint], err error) {
-		r.Value, err = s.LoadVersion(ctx, number)
-		return r, err
+	onStore(d, mux, "version", func(s state.Store, ctx context.Context, number int64) (numbered[state.Checkpoint], error) {
+		c, err := s.LoadVersion(ctx, number)
+		return numbered[state.Checkpoint]{Value: c}, err
 	})
-	onStore(d, mux, "manifest", func(s state.Store, ctx context.Context, which state.Pointer) (r numbered[manifest], err error) {
+	onStore(d, mux, "manifest", func(s state.Store, ctx context.Context, which state.Pointer) (numbered[manifest], error) {
 		m, number, err := s.Manifest(ctx, which)
 		return numbered[manifest]{(*manifest)(m), number}, err
 	})
@@ -231,7 +238,9 @@ func (d *Dir) handleModels(mux *http.ServeMux) {
 	onStore(d, mux, "seize", state.Store.Seize)
 	onStore(d, mux, "beat", state.Store.Beat)
 	onStore(d, mux, "release", state.Store.Release)
-	onStore(d, mux, "step-back", toNothing(func(s state.Store, ctx context.Context, a stepsBack) error { return s.StepBack(ctx, a.Mine, a.To) }))
+	onStore(d, mux, "step-back", toNothing(func(s state.Store, ctx context.Context, a stepsBack) error {
+		return s.StepBack(ctx, a.Mine, a.To)
+	}))
 	onStore(d, mux, "pin", toNothing(state.Store.Pin))
 	onStore(d, mux, "unpin", toNothing(func(s state.Store, ctx context.Context, _ none) error { return s.Unpin(ctx) }))
 	onStore(d, mux, "mark-replaced", toNothing(state.Store.MarkReplaced))

@@ -3,7 +3,6 @@ package up
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,7 +18,6 @@ import (
 	"hamlet/cmd/internal/service/parts"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream/embedded"
-	"hamlet/stream/lockfile"
 	"hamlet/stream/nats"
 )
 
@@ -79,18 +77,14 @@ func (c *Command) open(ctx context.Context, s *parts.Set, w io.Writer) (*machine
 
 // openFolder opens the folder at path. It waits a while for who has it.
 func (c *Command) openFolder(ctx context.Context, s *parts.Set, path string) (*machine.Dir, error) {
-	cfg := machine.Config{Keep: c.KeepVersions, Daily: cmp.Or(c.KeepDaily, new(7)), Log: s.Log, Database: c.RedisDB}
+	cfg := machine.Config{
+		Keep: c.KeepVersions, Daily: cmp.Or(c.KeepDaily, new(7)), Log: s.Log, Database: c.RedisDB, Patience: openPatience,
+	}
 	if c.Generate != nil && *c.Generate == 0 { // a stream without end must not fill the disk
 		cfg.MaxBytes = endlessBytes
 	}
 	defer s.WaitFor(ctx, "the conversion of "+path)() // of 0.1.0; else it is short
-	dir, err := machine.Open(ctx, path, cfg)
-	until := time.Now().Add(openPatience)
-	for errors.Is(err, lockfile.ErrLocked) && time.Now().Before(until) && ctx.Err() == nil {
-		time.Sleep(100 * time.Millisecond) // a command is on the files
-		dir, err = machine.Open(ctx, path, cfg)
-	}
-	return dir, err
+	return machine.Open(ctx, path, cfg)
 }
 
 // serve lets other programs of this user use the directory until s is closed.
