@@ -9,7 +9,7 @@ import (
 
 // labTrees are the folders of the laboratory. Package filters stands beside the
 // filters' settings, which are no Go.
-var labTrees = []string{"hamlet/algos/lab", "hamlet/cmd/internal/lab", "hamlet/cmd/hamlet-lab", "hamlet/deploy/filters"}
+var labTrees = []string{"hamlet/algos/lab", "hamlet/cmd/internal/lab", "hamlet/cmd/hamlet-lab"}
 
 // goList returns the lines that go list prints in the module's root.
 func goList(t *testing.T, args ...string) []string {

@@ -64,7 +64,6 @@ import (
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/show/progress"
 	"hamlet/cmd/internal/show/report"
-	"hamlet/deploy/filters"
 )
 
 // A Command holds the flags of `hamlet-lab bench`.
@@ -230,10 +229,7 @@ func (c *Mail) check() error {
 	if c.FilterTimeout <= 0 {
 		return cli.Usagef("--filter-timeout: %v is not above zero", c.FilterTimeout)
 	}
-	names := []string{hamlet}
-	for _, f := range c.carried() {
-		names = append(names, f.name)
-	}
+	names := append(c.carried(), hamlet)
 	for _, f := range c.Filter {
 		if slices.Contains(names, f.Name) {
 			return cli.Usagef("--filter %s: there is a filter of that name already", f.Name)
@@ -243,29 +239,17 @@ func (c *Mail) check() error {
 	return nil
 }
 
-// A carried is a filter whose adapter hamlet carries.
-type carried struct {
-	name, shell string
-	script      []byte
-	serves      bool
-}
-
-// carried returns those that flags ask for.
-func (c *Mail) carried() (list []carried) {
+// carried returns the names of the adapters that flags ask for.
+func (c *Mail) carried() (names []string) {
 	for _, f := range []struct {
 		wanted bool
-		carried
-	}{
-		{c.Bogofilter, carried{"bogofilter", "/bin/sh", filters.Bogofilter, false}},
-		{c.SpamAssassin, carried{"spamassassin", "/usr/bin/perl", filters.SpamAssassin, true}},
-		{c.Rspamd, carried{"rspamd", "/usr/bin/perl", filters.Rspamd, true}},
-		{c.VW, carried{"vw", "/usr/bin/perl", filters.VowpalWabbit, true}},
-	} {
+		name   string
+	}{{c.Bogofilter, "bogofilter"}, {c.SpamAssassin, "spamassassin"}, {c.Rspamd, "rspamd"}, {c.VW, "vw"}} {
 		if f.wanted {
-			list = append(list, f.carried)
+			names = append(names, f.name)
 		}
 	}
-	return list
+	return names
 }
 
 // start initializes the other filters. closeAll ends them; it is never nil.
@@ -294,12 +278,8 @@ func (c *Mail) start(ctx context.Context, r *mailReplay) (closeAll func() error,
 		r.outcomes = append(r.outcomes, &outcome{name: o.name, serves: o.serves})
 		return nil
 	}
-	for _, f := range c.carried() {
-		o, err := newScript(f.name, f.shell, f.script, c.FilterTimeout)
-		if err == nil {
-			o.serves = f.serves
-		}
-		if err := add(o, err); err != nil {
+	for _, name := range c.carried() {
+		if err := add(newCarried(name, c.FilterTimeout)); err != nil {
 			return closeAll, err
 		}
 	}

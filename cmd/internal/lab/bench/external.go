@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"math"
@@ -12,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"hamlet/deploy/filters"
 )
 
 // An externalFilter is another filter behind the commands of the TREC spam track:
@@ -42,7 +41,48 @@ func newExternalFilter(name string, command []string, timeout time.Duration) (*e
 	return &externalFilter{name: name, command: command, dir: dir, timeout: timeout}, nil
 }
 
-// newScript is newExternalFilter for an adapter that hamlet carries.
+// adapters are those that hamlet carries: scripts that take the commands of the TREC spam track's
+// jig (Cormack and Lynam 2005, "TREC 2005 Spam Track Overview", section 2),
+//
+//	ADAPTER initialize
+//	ADAPTER classify FILE          prints class=spam|ham score=S
+//	ADAPTER train spam|ham FILE
+//	ADAPTER finalize
+//
+// each run in the filter's own working directory. FILE is one message. Higher scores mean spam;
+// scores in [0, 1] are probabilities.
+//
+// Some filters take seconds to start. Their adapters, for perl, stay alive: "ADAPTER serve" prints
+// "ready", and answers each line "classify FILE" or "train spam|ham FILE" of its standard input by
+// a line, the second by "ok". It ends at the end of its input.
+//
+// The adapter idle does nothing. It starts as many processes as bogofilter's, so its cost is that
+// of the jig.
+//
+//go:embed adapters
+var adapters embed.FS
+
+// serve are the adapters that stay alive.
+var serve = map[string]bool{"spamassassin": true, "rspamd": true, "vw": true}
+
+// newCarried is newExternalFilter for an adapter of adapters.
+func newCarried(name string, timeout time.Duration) (*externalFilter, error) {
+	script, err := adapters.ReadFile("adapters/" + name)
+	if err != nil {
+		return nil, err
+	}
+	shell := "/bin/sh"
+	if serve[name] {
+		shell = "/usr/bin/perl"
+	}
+	o, err := newScript(name, shell, script, timeout)
+	if err == nil {
+		o.serves = serve[name]
+	}
+	return o, err
+}
+
+// newScript is newExternalFilter for a script.
 func newScript(name, shell string, script []byte, timeout time.Duration) (*externalFilter, error) {
 	o, err := newExternalFilter(name, nil, timeout)
 	if err != nil {
@@ -56,9 +96,9 @@ func newScript(name, shell string, script []byte, timeout time.Duration) (*exter
 	return o, nil
 }
 
-// idleCost measures the CPU time per message of the adapter filters.Idle.
+// idleCost measures the CPU time per message of the adapter idle.
 func idleCost(ctx context.Context, timeout time.Duration) (cost time.Duration, err error) {
-	o, err := newScript("idle", "/bin/sh", filters.Idle, timeout)
+	o, err := newCarried("idle", timeout)
 	if err != nil {
 		return 0, err
 	}
