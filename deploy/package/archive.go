@@ -32,22 +32,31 @@ func writeArchive(r *Release, tree []File, arch, out string) (path string, err e
 		if !ok || strings.HasPrefix(name, "lib/") || strings.Contains(name, "/examples/") {
 			continue
 		}
-		h := &tar.Header{Name: folder + "/" + name, Mode: int64(file.Mode.Perm()), ModTime: r.Time, Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+		h := tar.Header{Name: folder + "/" + name, Mode: int64(file.Mode.Perm()), Format: tar.FormatPAX}
 		var text []byte
 		if file.Link != "" {
 			h.Typeflag, h.Linkname = tar.TypeSymlink, file.Link
 		} else if text, err = os.ReadFile(file.Source); err != nil {
 			return "", err
 		}
-		h.Size = int64(len(text))
-		if err := w.WriteHeader(h); err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
-		}
-		if _, err := w.Write(text); err != nil {
+		if err := r.entry(w, h, text); err != nil {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return path, errors.Join(w.Close(), zip.Close())
+}
+
+// entry writes an entry of an archive: a file with its text, unless the header says what else.
+func (r *Release) entry(w *tar.Writer, h tar.Header, text []byte) error {
+	if h.Typeflag == 0 {
+		h.Typeflag = tar.TypeReg
+	}
+	h.ModTime, h.Size = r.Time, int64(len(text))
+	if err := w.WriteHeader(&h); err != nil {
+		return err
+	}
+	_, err := w.Write(text)
+	return err
 }
 
 // flit builds the Python package. Its files have the time of SOURCE_DATE_EPOCH.
@@ -56,7 +65,8 @@ const flit = "flit_core==3.12.0"
 // writePython writes the wheel and the source archive of the Python package.
 func writePython(ctx context.Context, r *Release, out string) ([]string, error) {
 	tools := filepath.Join(r.work, "flit")
-	if _, err := r.run(ctx, nil, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--target", tools, flit); err != nil {
+	if _, err := r.run(ctx, nil, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--root-user-action=ignore", "--target", tools, flit); err != nil {
 		return nil, err
 	}
 	out, err := filepath.Abs(out)
@@ -65,8 +75,9 @@ func writePython(ctx context.Context, r *Release, out string) ([]string, error) 
 	}
 	const build = "import os, sys; os.chdir('deploy/python'); from flit_core import buildapi as b; " +
 		"print(b.build_wheel(sys.argv[1])); print(b.build_sdist(sys.argv[1]))"
-	names, err := r.run(ctx, []string{"PYTHONPATH=" + tools, "PYTHONDONTWRITEBYTECODE=1", "SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.Time.Unix(), 10)},
-		"python3", "-c", build, out)
+	env := []string{"PYTHONPATH=" + tools, "PYTHONDONTWRITEBYTECODE=1",
+		"SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.Time.Unix(), 10)}
+	names, err := r.run(ctx, env, "python3", "-c", build, out)
 	if err != nil {
 		return nil, err
 	}

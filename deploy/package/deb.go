@@ -56,7 +56,8 @@ func writeLabDeb(r *Release, arch, out string) (path string, err error) {
 }
 
 // writeDebian writes a Debian package and returns its path.
-func (r *Release) writeDebian(name, description string, about nfpm.Overridables, tree []File, arch, out string) (path string, err error) {
+func (r *Release) writeDebian(name, description string, about nfpm.Overridables, tree []File,
+	arch, out string) (path string, err error) {
 	about.Deb.Compression = "zstd" // Debian 12 reads it
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: name, Arch: arch, Platform: "linux", Version: r.debVersion(), VersionSchema: "none",

@@ -43,8 +43,9 @@ func newImage(r *Release, tree []File, arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil },
-		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer),
+		tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,8 @@ func imageLayer(r *Release, tree []File) ([]byte, error) {
 	made := map[string]bool{".": true}
 	folder := func(path string, mode fs.FileMode, owner int) error {
 		made[path] = true
-		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path + "/", Mode: int64(mode), Uid: owner, Gid: owner, ModTime: r.Time})
+		h := tar.Header{Typeflag: tar.TypeDir, Name: path + "/", Mode: int64(mode), Uid: owner, Gid: owner}
+		return r.entry(w, h, nil)
 	}
 	// above makes the folders above a path that are not there.
 	above := func(path string) error {
@@ -103,27 +105,25 @@ func imageLayer(r *Release, tree []File) ([]byte, error) {
 		if err := above(path); err != nil {
 			return err
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: int64(mode), Size: int64(len(text)), ModTime: r.Time}); err != nil {
-			return err
-		}
-		_, err := w.Write(text)
-		return err
+		return r.entry(w, tar.Header{Name: path, Mode: int64(mode)}, text)
 	}
 	for _, f := range imageFolders {
 		if err := errors.Join(above(f.path), folder(f.path, f.mode, imageUser)); err != nil {
 			return nil, err
 		}
 	}
-	if err := errors.Join(file("etc/passwd", 0o644, []byte(imagePasswd)), file("etc/group", 0o644, []byte(imageGroup))); err != nil {
+	passwd, group := file("etc/passwd", 0o644, []byte(imagePasswd)), file("etc/group", 0o644, []byte(imageGroup))
+	if err := errors.Join(passwd, group); err != nil {
 		return nil, err
 	}
+	documents := []string{"usr/share/doc/hamlet/modules", "usr/share/doc/hamlet/copyright"}
 	for _, f := range tree {
 		path := strings.TrimPrefix(f.Path, "/")
 		switch {
-		case path != "usr/share/doc/hamlet/modules" && path != "usr/share/doc/hamlet/copyright" && !strings.HasPrefix(path, "usr/bin/"):
+		case !slices.Contains(documents, path) && !strings.HasPrefix(path, "usr/bin/"):
 		case f.Link != "":
-			err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: path, Linkname: f.Link, Mode: 0o777, ModTime: r.Time})
-			if err = errors.Join(above(path), err); err != nil {
+			h := tar.Header{Typeflag: tar.TypeSymlink, Name: path, Linkname: f.Link, Mode: 0o777}
+			if err := errors.Join(above(path), r.entry(w, h, nil)); err != nil {
 				return nil, err
 			}
 		default:
@@ -169,9 +169,9 @@ func writeImage(ctx context.Context, r *Release, archs []string, out string) (pa
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
-	whole := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{
-		Annotations: map[string]string{"org.opencontainers.image.ref.name": "hamlet:" + r.Version},
-	}})
+	name := map[string]string{"org.opencontainers.image.ref.name": "hamlet:" + r.Version}
+	whole := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+		mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: name}})
 	if _, err := layout.Write(dir, whole); err != nil {
 		return "", err
 	}
@@ -194,11 +194,7 @@ func writeImage(ctx context.Context, r *Release, archs []string, out string) (pa
 		if err != nil {
 			return err
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(text)), ModTime: r.Time}); err != nil {
-			return err
-		}
-		_, err = w.Write(text)
-		return err
+		return r.entry(w, tar.Header{Name: name, Mode: 0o644}, text)
 	})
 	if err := errors.Join(err, w.Close()); err != nil {
 		return "", err

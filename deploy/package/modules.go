@@ -105,7 +105,8 @@ The programs hold the modules below, whose licences follow. /usr/share/doc/hamle
 lists them with their versions and hashes.
 `)
 	for _, text := range order {
-		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", strings.Repeat("-", 80), strings.Join(owners[text], "\n"), strings.TrimSpace(text))
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", strings.Repeat("-", 80), strings.Join(owners[text], "\n"),
+			strings.TrimSpace(text))
 	}
 	return b.String(), nil
 }

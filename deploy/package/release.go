@@ -16,10 +16,7 @@ import (
 	"time"
 )
 
-// programs are the commands of a release, each of the package cmd/NAME.
-var programs = []string{"hamlet"}
-
-// laboratory is a program of its own package.
+// laboratory is a program of its own Debian package.
 const laboratory = "hamlet-lab"
 
 // links are further names of hamlet, under which it is a service.
@@ -38,14 +35,16 @@ var configurations = map[string][]string{
 // unitFiles are the files of deploy/systemd and where they are installed. Units are below
 // /usr/lib/systemd/system under their own names.
 var unitFiles = map[string][]string{
-	"service.conf":  {"/usr/lib/systemd/system/hamlet.service.d/service.conf", "/usr/lib/systemd/system/hamlet-.service.d/service.conf"},
+	"service.conf": {"/usr/lib/systemd/system/hamlet.service.d/service.conf",
+		"/usr/lib/systemd/system/hamlet-.service.d/service.conf"},
 	"task.conf":     {"/usr/lib/systemd/system/hamlet-backup.service.d/task.conf"},
 	"sysusers.conf": {"/usr/lib/sysusers.d/hamlet.conf"},
 	"tmpfiles.conf": {"/usr/lib/tmpfiles.d/hamlet.conf"},
 }
 
 // examples are the folders of deploy that a package has as examples.
-var examples = []string{"contracts", "dovecot", "examples", "grafana", "kafka", "mail", "nats", "prometheus", "redis", "rspamd"}
+var examples = []string{"contracts", "dovecot", "examples", "grafana", "kafka", "mail", "nats", "prometheus",
+	"redis", "rspamd"}
 
 // A Release builds the files of one commit. It is for one goroutine.
 type Release struct {
@@ -130,11 +129,8 @@ func (r *Release) build(ctx context.Context, arch string) error {
 	}
 	// Without C the programs need no library of the machine that runs them.
 	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS=", "GOWORK=off"}
-	args := []string{"build", "-trimpath", "-buildvcs=auto", "-ldflags", "-s -w", "-o", filepath.Join(r.work, arch) + "/"}
-	for _, name := range append(slices.Clone(programs), laboratory) {
-		args = append(args, "./cmd/"+name)
-	}
-	if _, err := r.run(ctx, env, "go", args...); err != nil {
+	if _, err := r.run(ctx, env, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags", "-s -w",
+		"-o", filepath.Join(r.work, arch)+"/", "./cmd/hamlet", "./cmd/"+laboratory); err != nil {
 		return err
 	}
 	for _, name := range links {
@@ -156,10 +152,8 @@ func (r *Release) Tree(ctx context.Context, arch string) ([]File, error) {
 			return nil, err
 		}
 	}
-	files := slices.Clone(r.documents)
-	for _, name := range programs {
-		files = append(files, File{Path: "/usr/bin/" + name, Source: r.program(arch, name), Mode: 0o755})
-	}
+	files := append(slices.Clone(r.documents),
+		File{Path: "/usr/bin/hamlet", Source: r.program(arch, "hamlet"), Mode: 0o755})
 	for _, name := range links {
 		files = append(files, File{Path: "/usr/bin/" + name, Link: "hamlet", Mode: 0o777})
 	}
@@ -177,7 +171,8 @@ func (r *Release) Tree(ctx context.Context, arch string) ([]File, error) {
 		}
 	}
 	for _, folder := range examples {
-		err := fs.WalkDir(os.DirFS(filepath.Join(r.repository, "deploy")), folder, func(path string, e fs.DirEntry, err error) error {
+		deploy := os.DirFS(filepath.Join(r.repository, "deploy"))
+		err := fs.WalkDir(deploy, folder, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
 				return err
 			}
@@ -189,7 +184,8 @@ func (r *Release) Tree(ctx context.Context, arch string) ([]File, error) {
 			if info.Mode()&0o100 != 0 {
 				mode = 0o755
 			}
-			files = append(files, File{Path: "/usr/share/doc/hamlet/examples/" + path, Source: filepath.Join(r.repository, "deploy", path), Mode: mode})
+			files = append(files, File{Path: "/usr/share/doc/hamlet/examples/" + path,
+				Source: filepath.Join(r.repository, "deploy", path), Mode: mode})
 			return nil
 		})
 		if err != nil {
@@ -308,7 +304,8 @@ func (r *Release) add(path string, text []byte) error {
 	if err := os.WriteFile(source, text, 0o644); err != nil {
 		return err
 	}
-	r.documents = append(r.documents, File{Path: path, Source: source, Mode: 0o644, Config: strings.HasPrefix(path, "/etc/")})
+	config := strings.HasPrefix(path, "/etc/")
+	r.documents = append(r.documents, File{Path: path, Source: source, Mode: 0o644, Config: config})
 	return nil
 }
 

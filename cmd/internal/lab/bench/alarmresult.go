@@ -166,7 +166,8 @@ func (d *detector) header() (first, second string) {
 
 func (r *alarmResult) summary() string {
 	return fmt.Sprintf("%d events with true labels in %d streams (%s), %d streams for each fault; in %v",
-		r.CleanEvents, r.streams, strings.Join(r.Sets, ", "), r.Seeds, time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
+		r.CleanEvents, r.streams, strings.Join(r.Sets, ", "), r.Seeds,
+		time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
 }
 
 // notes explain the figures.

@@ -25,7 +25,7 @@ type result struct {
 	Rejected  int          `json:"rejected"`
 	Resamples int          `json:"resamples"`
 	Seed      uint64       `json:"bootstrap_seed"`
-	Idle      float64      `json:"jig_cpu_seconds,omitempty"` // of an adapter that does nothing, a message; 0 without other filters
+	Idle      float64      `json:"jig_cpu_seconds,omitempty"` // of an adapter that does nothing, a message
 	Inside    eval.Measure `json:"inside_interval"`           // share of hamlet's answers with p inside its 90 % interval
 	Central   eval.Measure `json:"inside_central_interval"`   // before intervals are widened to contain p
 	Filters   []measured   `json:"filters"`
@@ -135,9 +135,10 @@ var rows = []row{
 	{wrongAtHalf, "error_at_half", "error at ½", " %", 100, 2, "on the wrong side of p = ½"},
 	{logLoss, "log_loss", "log loss", "", 1, 4, "nats a message"},
 	{calibration, "ece", "ECE", " %", 100, 2, "expected calibration error, 15 bins"},
-	{slope, "calibration_slope", "calibration slope", "", 1, 2, "of the labels' logit on the log-odds; –: certain of what was not so, or " +
-		"no fit"},
-	{slopeBelow, "slope_below_05", "  where p < .05", "", 1, 2, "fitted to those messages alone; –: under 5 of a class, or no fit"},
+	{slope, "calibration_slope", "calibration slope", "", 1, 2,
+		"of the labels' logit on the log-odds; –: certain of what was not so, or no fit"},
+	{slopeBelow, "slope_below_05", "  where p < .05", "", 1, 2,
+		"fitted to those messages alone; –: under 5 of a class, or no fit"},
 	{slopeAbove, "slope_above_95", "  where p > .95", "", 1, 2, "the same"},
 	{firstLoss, "first_400_log_loss", "first 400: log loss", "", 1, 4, "nats a message, cold start"},
 	{firstROCA, "first_400_roca", "first 400: 1-ROCA%", "", 1, 3, "the same messages"},

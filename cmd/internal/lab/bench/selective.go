@@ -34,8 +34,8 @@ from these labels alone, and what if it learns its own verdicts as well, once no
 contradicted them for --after messages? The verdict unsure is not learnt.
 
 Each line is a way of labelling, without and with that. "junked" is ham whose verdict was spam,
-"missed" spam whose verdict was not. "wrong" counts the assumed labels that were false. All figures are of what comes after
---teach-first.`
+"missed" spam whose verdict was not. "wrong" counts the assumed labels that were false. All figures
+are of what comes after --teach-first.`
 }
 
 // A labelling says which messages are labelled: who sees that a verdict is wrong, and reports it.

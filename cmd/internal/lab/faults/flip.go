@@ -90,8 +90,8 @@ func flipBatch(frame []byte) bool {
 const minChunk = 32 << 10
 
 // A redisFlipper flips within bulk strings of at least minChunk bytes: a model's chunks, named by
-// their SHA-256. Nothing covers other requests and replies. It follows RESP. A line begins with its type; "$" and "=" are followed by
-// as many bytes as the line says.
+// their SHA-256. Nothing covers other requests and replies. It follows RESP. A line begins with its
+// type; "$" and "=" are followed by as many bytes as the line says.
 type redisFlipper struct {
 	line []byte // what has come of the present line
 	bulk int    // bytes left of the present bulk string, its line end included

@@ -99,7 +99,8 @@ func (e *Exim) Send(message string, recipients ...string) (delivered []byte, sai
 		session += "RCPT TO:<" + r + ">\r\n"
 	}
 	session += "DATA\r\n" + strings.ReplaceAll(message, "\n", "\r\n") + ".\r\nQUIT\r\n"
-	cmd := exec.CommandContext(e.t.Context(), filepath.Join(e.dir, "bin/exim4"), "-C", filepath.Join(e.dir, "conf"), "-odf", "-bs")
+	cmd := exec.CommandContext(e.t.Context(), filepath.Join(e.dir, "bin/exim4"),
+		"-C", filepath.Join(e.dir, "conf"), "-odf", "-bs")
 	cmd.Env = append(os.Environ(), e.env...)
 	cmd.Stdin = strings.NewReader(session)
 	var answers bytes.Buffer

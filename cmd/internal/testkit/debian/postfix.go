@@ -84,8 +84,9 @@ func (p *Postfix) configure(settings []string) error {
 	if _, err := fmt.Sscan(u.Uid+" "+u.Gid, &uid, &gid); err != nil {
 		return err
 	}
-	for _, d := range strings.Fields("conf data box queue queue/pid " + "queue/active queue/bounce queue/corrupt queue/defer " +
-		"queue/deferred queue/flush queue/hold queue/incoming queue/maildrop queue/private queue/public queue/saved queue/trace") {
+	for _, d := range strings.Fields("conf data box queue queue/pid queue/active queue/bounce queue/corrupt " +
+		"queue/defer queue/deferred queue/flush queue/hold queue/incoming queue/maildrop queue/private " +
+		"queue/public queue/saved queue/trace") {
 		path := filepath.Join(p.dir, d)
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return err

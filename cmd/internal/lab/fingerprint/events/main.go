@@ -40,19 +40,22 @@ var runs = []run{
 			"window=300 rebuild=150 second_head=.98",
 	},
 	{
-		name:   "vectors, exact sites, labels flipped",
-		source: source.Config{Paths: []string{"spambase/spambase.data"}, Shuffle: shuffled(7), Limit: 1200, Flip: source.FlipConfig{Rate: .2, From: 500, Seed: 5}},
-		set:    "vector_ensembles=none vector_head.site=exact-rvga vector_head.half_life=500 vector_head.refresh=400 label_trust=all",
+		name: "vectors, exact sites, labels flipped",
+		source: source.Config{Paths: []string{"spambase/spambase.data"}, Shuffle: shuffled(7), Limit: 1200,
+			Flip: source.FlipConfig{Rate: .2, From: 500, Seed: 5}},
+		set: "vector_ensembles=none vector_head.site=exact-rvga vector_head.half_life=500 vector_head.refresh=400 " +
+			"label_trust=all",
 	},
 	{
-		name:   "hashed vectors, two ensembles, a second head",
-		source: source.Config{Paths: []string{"spam-drift/spam-stream.svm.gz"}, Shuffle: shuffled(2), Limit: 1000, Flip: source.FlipConfig{Rate: .1, From: 500, Seed: 1}},
-		set:    "vector_ensembles=viboost,bblr second_head=.99 window=400 rebuild=200",
+		name: "hashed vectors, two ensembles, a second head",
+		source: source.Config{Paths: []string{"spam-drift/spam-stream.svm.gz"}, Shuffle: shuffled(2), Limit: 1000,
+			Flip: source.FlipConfig{Rate: .1, From: 500, Seed: 1}},
+		set: "vector_ensembles=viboost,bblr second_head=.99 window=400 rebuild=200",
 	},
 	{
 		name: "mail, labels flipped, an ensemble",
-		source: source.Config{Index: "spamassassin/index.csv", Paths: []string{"spamassassin/spamassassin.tar.gz"}, Limit: 400,
-			Flip: source.FlipConfig{Rate: .1, Seed: 5}},
+		source: source.Config{Index: "spamassassin/index.csv", Paths: []string{"spamassassin/spamassassin.tar.gz"},
+			Limit: 400, Flip: source.FlipConfig{Rate: .1, Seed: 5}},
 		set: "text_ensembles=logit-trees window=200 rebuild=100 spam_share=true second_head=.98 text_head.refresh=150",
 	},
 	{
