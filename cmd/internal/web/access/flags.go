@@ -37,7 +37,8 @@ func (f Flags) Check(addr string, tls bool) error {
 		errs = append(errs, cli.Usagef("--roles-header: give --user-header too"))
 	}
 	if f.UserHeader != "" && f.RolesHeader == "" && f.Users == "" {
-		errs = append(errs, cli.Usagef("--user-header: nobody would have a role; give --roles-header, or the roles of users with --users"))
+		errs = append(errs, cli.Usagef("--user-header: nobody would have a role; "+
+			"give --roles-header, or the roles of users with --users"))
 	}
 	if f.UserHeader != "" && len(f.Host) == 0 {
 		errs = append(errs, cli.Usagef("--user-header: give --host too, the name by which browsers know the console"))
@@ -47,7 +48,8 @@ func (f Flags) Check(addr string, tls bool) error {
 			errs = append(errs, cli.Usagef("%q is no name of a header", h))
 		}
 	}
-	if h := http.CanonicalHeaderKey(f.UserHeader); h != "" && (h == http.CanonicalHeaderKey(f.RolesHeader) || slices.Contains([]string{"Cookie", "Host", "Origin"}, h)) {
+	taken := []string{http.CanonicalHeaderKey(f.RolesHeader), "Cookie", "Host", "Origin"}
+	if f.UserHeader != "" && slices.Contains(taken, http.CanonicalHeaderKey(f.UserHeader)) {
 		errs = append(errs, cli.Usagef("--user-header %s: that header says something else", f.UserHeader))
 	}
 	for _, h := range f.Host {
@@ -70,7 +72,9 @@ func CheckListen(addr string, tls, behindProxy bool) error {
 	case host == "":
 		host = "every address"
 	}
-	return cli.Usagef("the console at %s can be reached from other machines, and passwords would cross the network in clear text: listen on this machine alone (127.0.0.1:%s); or serve HTTPS; or name a proxy with TLS with --behind-proxy", host, port)
+	return cli.Usagef("the console at %s can be reached from other machines, and passwords would cross the network "+
+		"in clear text: listen on this machine alone (127.0.0.1:%s); or serve HTTPS; "+
+		"or name a proxy with TLS with --behind-proxy", host, port)
 }
 
 // Config returns the guard's configuration, once Check has found nothing. It reads the file

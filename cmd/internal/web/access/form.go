@@ -14,12 +14,8 @@ import (
 )
 
 // FormField is the field of every form that holds User.FormToken. It stands within the first
-// 64 KB of the form: before fields that hold a message. A script may send the header
-// TokenHeader instead.
-const (
-	FormField   = "csrf"
-	TokenHeader = "X-Csrf-Token"
-)
+// 64 KB of the form: before fields that hold a message.
+const FormField = "csrf"
 
 // firstOfForm is how much of a form is read in search of the token. The rest of the body is
 // left to the handler, and so are its bounds.
@@ -38,11 +34,7 @@ func (g *Guard) checkForm(r *http.Request, token string) error {
 	if !g.sameOrigin(r) {
 		return sentence("This form was sent by a page of another site. Nothing was done.")
 	}
-	got := r.Header.Get(TokenHeader)
-	if got == "" {
-		got = formToken(r)
-	}
-	if token == "" || !hmac.Equal([]byte(got), []byte(token)) {
+	if token == "" || !hmac.Equal([]byte(formToken(r)), []byte(token)) {
 		return sentence("This form is of another session. Nothing was done. Go back, load the page again, and try again.")
 	}
 	return nil
@@ -66,21 +58,8 @@ func (g *Guard) sameOrigin(r *http.Request) bool {
 		return site != ""
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (strings.EqualFold(u.Host, r.Host) || g.namedBehindProxy(u.Hostname()))
-}
-
-// namedBehindProxy reports whether browsers know the console by a name, for which the proxy
-// may put another one in its own requests.
-func (g *Guard) namedBehindProxy(name string) bool {
-	if g.cfg.Proxy == nil {
-		return false
-	}
-	for _, h := range g.cfg.Hosts {
-		if strings.EqualFold(h, name) {
-			return true
-		}
-	}
-	return false
+	// A proxy may put another name in its own requests.
+	return err == nil && (strings.EqualFold(u.Host, r.Host) || g.cfg.Proxy != nil && g.named(u.Hostname()))
 }
 
 // formToken returns the token in the first part of a form. The body is as before.
@@ -103,8 +82,9 @@ func formToken(r *http.Request) string {
 	}
 	text := first.String()
 	for pair := range strings.SplitSeq(text, "&") {
-		// A pair at the end of what was read may be cut.
-		if value, ok := strings.CutPrefix(pair, FormField+"="); ok && len(value) <= maxToken && (n < firstOfForm || !strings.HasSuffix(text, pair)) {
+		value, ok := strings.CutPrefix(pair, FormField+"=")
+		cut := n == firstOfForm && strings.HasSuffix(text, pair) // it may go on
+		if ok && len(value) <= maxToken && !cut {
 			return value // of letters that a form does not escape
 		}
 	}

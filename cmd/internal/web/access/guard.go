@@ -27,8 +27,8 @@ type Config struct {
 	Users    *Users            // who has a password, and the roles of users of the proxy; nil: nobody
 	Proxy    *Proxy            // nil: browsers reach the console directly
 	Links    bool              // NewLink may be called
-	Print    func(path string) // shows a new link of LinkUser to who runs the console, when a browser asks for one; nil: nobody may ask
-	LinkUser User              // whom such a link logs in
+	LinkUser User              // whom a link logs in that a browser asks for
+	Print    func(path string) // shows such a link to who runs the console; nil: nobody may ask
 	Style    string            // address of the style of the login, below /static/
 	Log      *slog.Logger      // nil: silent
 }
@@ -51,7 +51,8 @@ type Guard struct {
 // New returns a guard. It is wrong usage if nobody could come in.
 func New(cfg Config) (*Guard, error) {
 	if cfg.Users == nil && !cfg.Links && (cfg.Proxy == nil || cfg.Proxy.RolesHeader == "") {
-		return nil, cli.Usagef("console: nobody could log in: give a file of users with --users, or the proxy's --user-header and --roles-header")
+		return nil, cli.Usagef("console: nobody could log in: give a file of users with --users, " +
+			"or the proxy's --user-header and --roles-header")
 	}
 	g := &Guard{
 		cfg:      cfg,
@@ -210,7 +211,8 @@ func (g *Guard) admit(r *http.Request) (from netip.Addr, status int, why string)
 		return from, http.StatusMethodNotAllowed, "The console knows GET and POST alone."
 	}
 	if cookies > maxCookies {
-		return from, http.StatusRequestHeaderFieldsTooLarge, "Your browser sent more cookies than the console reads. Delete those of this address."
+		return from, http.StatusRequestHeaderFieldsTooLarge,
+			"Your browser sent more cookies than the console reads. Delete those of this address."
 	}
 	from, err := g.address(r)
 	if err != nil {
@@ -281,7 +283,9 @@ func (g *Guard) userOf(s *session) (User, bool) {
 // sendToLogin answers a request of nobody.
 func (g *Guard) sendToLogin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost || strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		g.page(w, r, http.StatusUnauthorized, loginPage{Title: "Log in", Error: "Your session has ended, and nothing was done. Log in and try again.", Again: true})
+		g.page(w, r, http.StatusUnauthorized, loginPage{
+			Title: "Log in", Error: "Your session has ended, and nothing was done. Log in and try again.", Again: true,
+		})
 		return
 	}
 	http.Redirect(w, r, loginPath+"?"+nextQuery(r.URL), http.StatusSeeOther)
@@ -291,10 +295,13 @@ func (g *Guard) sendToLogin(w http.ResponseWriter, r *http.Request) {
 // another way may be understood in another way behind the guard.
 func isStatic(r *http.Request) bool {
 	p := r.URL.EscapedPath()
-	return r.Method != http.MethodPost && strings.HasPrefix(p, "/static/") && !strings.ContainsAny(p, `%\`) && path.Clean(p) == p
+	return r.Method != http.MethodPost && strings.HasPrefix(p, "/static/") &&
+		!strings.ContainsAny(p, `%\`) && path.Clean(p) == p
 }
 
 // A sentence is an error that a page shows as it is.
 type sentence string
 
 func (s sentence) Error() string { return string(s) }
+
+func sentencef(format string, args ...any) error { return sentence(fmt.Sprintf(format, args...)) }

@@ -10,7 +10,8 @@ import (
 
 // contentSecurity lets a page load what this server has, and run no script that stands in the
 // page itself.
-const contentSecurity = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const contentSecurity = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // setHeaders sets what every answer has. A handler may change how long its answer is kept.
 func (g *Guard) setHeaders(h http.Header) {
@@ -36,7 +37,7 @@ func (g *Guard) knowsHost(host string) bool {
 	if !ok {
 		return false
 	}
-	if slices.ContainsFunc(g.cfg.Hosts, func(known string) bool { return strings.EqualFold(known, name) }) {
+	if g.named(name) {
 		return true
 	}
 	ip, err := netip.ParseAddr(name)
@@ -50,6 +51,11 @@ func (g *Guard) knowsHost(host string) bool {
 		// By another name a browser finds no certificate for it.
 		return g.cfg.TLS && len(g.cfg.Hosts) == 0
 	}
+}
+
+// named reports whether browsers know the console by a name.
+func (g *Guard) named(name string) bool {
+	return slices.ContainsFunc(g.cfg.Hosts, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
 // hostName returns a host without its port and brackets.

@@ -2,7 +2,6 @@ package access
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -22,12 +21,9 @@ import (
 // Paths that the guard serves itself.
 const (
 	loginPath  = "/login"
-	logoutPath = "/logout" // POST
+	logoutPath = "/logout" // POST, with User.FormToken
 	linkPath   = "/login/link/"
 )
-
-// LogoutPath is where a form with User.FormToken ends the session.
-const LogoutPath = logoutPath
 
 func isLogin(p string) bool {
 	return p == loginPath || p == logoutPath || strings.HasPrefix(p, linkPath)
@@ -56,7 +52,7 @@ type loginPage struct {
 
 // page answers with a page of the guard's own.
 func (g *Guard) page(w http.ResponseWriter, r *http.Request, status int, p loginPage) {
-	p.Style, p.Field = cmp.Or(g.cfg.Style, "/static/style.css"), FormField
+	p.Style, p.Field = g.cfg.Style, FormField
 	var b bytes.Buffer
 	if err := loginTemplate.Execute(&b, p); err != nil {
 		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
@@ -186,11 +182,15 @@ func (g *Guard) printLink(w http.ResponseWriter, r *http.Request) {
 	}
 	if wait := g.throttle.take(time.Now(), "link"); wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		g.showLogin(w, r, http.StatusTooManyRequests, loginPage{Error: "Several links were printed a moment ago. Open the last one, or wait a minute."})
+		g.showLogin(w, r, http.StatusTooManyRequests, loginPage{
+			Error: "Several links were printed a moment ago. Open the last one, or wait a minute.",
+		})
 		return
 	}
 	g.cfg.Print(g.NewLink(g.cfg.LinkUser))
-	g.showLogin(w, r, http.StatusOK, loginPage{Notice: "Hamlet has printed a new link where it runs. It works once, within 15 minutes."})
+	g.showLogin(w, r, http.StatusOK, loginPage{
+		Notice: "Hamlet has printed a new link where it runs. It works once, within 15 minutes.",
+	})
 }
 
 // enter opens a session, always with a new id, and sends the browser on.
@@ -231,7 +231,8 @@ func (g *Guard) serveLink(w http.ResponseWriter, r *http.Request, secret string)
 		return
 	}
 	if err := g.checkLoginForm(r); err != nil {
-		g.page(w, r, http.StatusForbidden, loginPage{Title: "Log in", Error: err.Error(), Link: true, Token: g.loginToken(w, r)})
+		g.page(w, r, http.StatusForbidden,
+			loginPage{Title: "Log in", Error: err.Error(), Link: true, Token: g.loginToken(w, r)})
 		return
 	}
 	u, ok := g.links.take(secret, time.Now())

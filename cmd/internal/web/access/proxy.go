@@ -72,32 +72,38 @@ func (p *Proxy) user(h http.Header, users *Users) (User, error) {
 	names := h.Values(p.UserHeader)
 	switch {
 	case len(names) == 0 || names[0] == "":
-		return User{}, sentence(fmt.Sprintf("The proxy did not say who you are: it sent no header %s.", p.UserHeader))
+		return User{}, sentencef("The proxy did not say who you are: it sent no header %s.", p.UserHeader)
 	case len(names) > 1:
-		return User{}, sentence(fmt.Sprintf("The header %s came twice. The proxy must replace what a browser sends.", p.UserHeader))
+		return User{}, cameTwice(p.UserHeader)
 	case !plainName(names[0]):
-		return User{}, sentence("The proxy sent a name that the console does not take: at most 128 bytes, without control characters.")
+		return User{}, sentence("The proxy sent a name that the console does not take: " +
+			"at most 128 bytes, without control characters.")
 	}
 	u := User{Name: names[0]}
 	if p.RolesHeader == "" {
 		l, ok := users.find(u.Name)
 		if !ok {
-			return User{}, sentence(fmt.Sprintf("You are %s, who has no role here. A line of the file of --users gives one.", u.Name))
+			return User{}, sentencef("You are %s, who has no role here. A line of the file of --users gives one.", u.Name)
 		}
 		u.Role = l.roles
 		return u, nil
 	}
 	all := h.Values(p.RolesHeader)
 	if len(all) > 1 {
-		return User{}, sentence(fmt.Sprintf("The header %s came twice. The proxy must replace what a browser sends.", p.RolesHeader))
+		return User{}, cameTwice(p.RolesHeader)
 	}
 	if len(all) == 1 {
 		u.Role = knownRoles(all[0])
 	}
 	if u.Role == 0 {
-		return User{}, sentence(fmt.Sprintf("You are %s, who has no role here. The proxy names roles in the header %s: look, label, operate.", u.Name, p.RolesHeader))
+		return User{}, sentencef("You are %s, who has no role here. The proxy names roles in the header %s: "+
+			"look, label, operate.", u.Name, p.RolesHeader)
 	}
 	return u, nil
+}
+
+func cameTwice(header string) error {
+	return sentencef("The header %s came twice. The proxy must replace what a browser sends.", header)
 }
 
 // knownRoles returns the roles in a list with commas. A proxy may name its own groups too.

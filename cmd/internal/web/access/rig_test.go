@@ -77,7 +77,13 @@ func newRig(t testing.TB, cfg Config) *rig {
 	mux.HandleFunc("POST /pin", func(w http.ResponseWriter, req *http.Request) {
 		r.done = append(r.done, FromContext(req.Context()).Name+" pins "+req.FormValue("version"))
 	})
-	mux.Handle("POST /label", Require(Label, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { r.done = append(r.done, "label") })))
+	mux.HandleFunc("POST /label", func(w http.ResponseWriter, req *http.Request) {
+		if !FromContext(req.Context()).May(Label) {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		r.done = append(r.done, "label")
+	})
 	r.handler = g.Wrap(mux)
 	return r
 }

@@ -174,7 +174,10 @@ func (g *Guard) cookie(r *http.Request, what string) string {
 // logged in. Strict would show the login instead. Lax sends cookies with a link from
 // elsewhere, which is a GET and changes nothing, and never with a form from elsewhere.
 func (g *Guard) setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
-	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: g.secure, SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds())}
+	c := &http.Cookie{
+		Name: name, Value: value, Path: "/", HttpOnly: true, Secure: g.secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds()),
+	}
 	if value == "" {
 		c.MaxAge = -1
 	}

@@ -4,7 +4,6 @@ package access
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 )
 
@@ -76,15 +75,4 @@ func WithUser(ctx context.Context, u User) context.Context {
 func FromContext(ctx context.Context) User {
 	u, _ := ctx.Value(userKey{}).(User)
 	return u
-}
-
-// Require answers 403 to users without the role.
-func Require(role Role, h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if u := FromContext(r.Context()); !u.May(role) {
-			http.Error(w, fmt.Sprintf("this needs the role %s, and you have %s", role, u.Role), http.StatusForbidden)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
 }

@@ -169,7 +169,8 @@ func parseUser(text string) (name string, l line, err error) {
 	case err != nil || len(hash) != bcryptLength:
 		return "", l, errors.New("a bcrypt hash is wanted behind the name; hamlet console user NAME prints a line")
 	case cost > maxCost:
-		return "", l, fmt.Errorf("the hash has cost %d; at most %d is taken, for logging in would take many seconds", cost, maxCost)
+		return "", l, fmt.Errorf("the hash has cost %d; at most %d is taken, for logging in would take many seconds",
+			cost, maxCost)
 	}
 	l.hash, l.credential = hash, sha256.Sum256(hash)
 	return fields[0], l, nil

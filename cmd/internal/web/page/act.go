@@ -41,28 +41,30 @@ const (
 // If the line cannot be kept, nothing is done. Whether the user may act is checked before.
 //
 // An action goes on where the browser has left, for at most a minute.
-func (s *Site) Act(w http.ResponseWriter, r *http.Request, a Action, do func(ctx context.Context) (string, error), back string) {
+func (s *Site) Act(
+	w http.ResponseWriter, r *http.Request, a Action, do func(ctx context.Context) (string, error), back string,
+) {
 	u := access.FromContext(r.Context())
 	ctx := context.WithoutCancel(r.Context())
 	id := rand.Text()
 	if err := s.audit(ctx, r, id, a, Intended); err != nil {
-		s.back(w, r, back, notice{Text: fmt.Sprintf("Nothing was done, because the audit's line could not be kept: %v", err), Failed: true})
+		s.Back(w, r, back, fmt.Sprintf("Nothing was done, because the audit's line could not be kept: %v", err), true)
 		return
 	}
 	acting, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
 	text, err := do(acting)
-	outcome, n := Done, notice{Text: text}
+	outcome := Done
 	if err != nil {
-		outcome, n = Failed+err.Error(), notice{Text: err.Error(), Failed: true}
+		outcome, text = Failed+err.Error(), err.Error()
 	}
 	log := s.Log.With("action", a.Name, "id", id)
 	if err := s.audit(ctx, r, id, a, outcome); err != nil {
 		log.Error("the outcome of an action is missing in the audit", "error", err)
-		n.Text += " The audit has no line about the outcome."
+		text += " The audit has no line about the outcome."
 	}
 	log.Info("an action in the console", "user", stream.Unaddressed(u.Name), "outcome", outcome)
-	s.back(w, r, back, n)
+	s.Back(w, r, back, text, outcome != Done)
 }
 
 func (s *Site) audit(ctx context.Context, r *http.Request, id string, a Action, outcome string) error {
@@ -71,8 +73,8 @@ func (s *Site) audit(ctx context.Context, r *http.Request, id string, a Action, 
 	return s.Audit(ctx, r, id, a, outcome)
 }
 
-// back sends the reader to a page with a notice.
-func (s *Site) back(w http.ResponseWriter, r *http.Request, to string, n notice) {
+// Back sends the reader to a page of the console that shows text once.
+func (s *Site) Back(w http.ResponseWriter, r *http.Request, to, text string, failed bool) {
 	if !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n") {
 		to = "/" // never to another site
 	}
@@ -80,16 +82,10 @@ func (s *Site) back(w http.ResponseWriter, r *http.Request, to string, n notice)
 	if err != nil {
 		at = &url.URL{Path: "/"}
 	}
-	n.session, n.until = access.FromContext(r.Context()).Session, s.Now().Add(noticeTime)
 	id := rand.Text()
-	s.notices.put(id, n)
+	s.notices.put(id, notice{text, failed, access.FromContext(r.Context()).Session, s.Now().Add(noticeTime)})
 	query := at.Query()
 	query.Set(noticeKey, id)
 	at.RawQuery = query.Encode()
 	http.Redirect(w, r, at.String(), http.StatusSeeOther)
-}
-
-// Back sends the reader to a page of the console that shows text once.
-func (s *Site) Back(w http.ResponseWriter, r *http.Request, to, text string, failed bool) {
-	s.back(w, r, to, notice{Text: text, Failed: failed})
 }

@@ -153,7 +153,8 @@ func (s *Site) fragments(ctx context.Context, p *Page) map[string]string {
 func (s *Site) fragment(ctx context.Context, p *Page, name string, get Fragment) (html string, err error) {
 	defer func() {
 		if what := recover(); what != nil {
-			s.Log.Error("drawing a fragment of the console panicked", "page", p.Path, "fragment", name, "panic", what, "stack", string(debug.Stack()))
+			s.Log.Error("drawing a fragment of the console panicked", "page", p.Path, "fragment", name,
+				"panic", what, "stack", string(debug.Stack()))
 			err = errPanicked
 		}
 	}()

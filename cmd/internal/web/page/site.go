@@ -8,7 +8,7 @@
 //
 //	site.Add(page.Page{
 //		Path: "/sources", Title: "Sources", Role: access.Look, Templates: templates,
-//		Handlers: map[string]http.Handler{"GET /sources": …, "POST /sources/role": access.Require(access.Operate, …)},
+//		Handlers: map[string]http.Handler{"GET /sources": …, "POST /sources/role": site.Allow(access.Operate, …)},
 //		Live:     map[string]page.Fragment{"table": func(ctx context.Context) (any, error) { … }},
 //	})
 //
@@ -97,7 +97,7 @@ func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, p := range s.pages {
 		for _, pattern := range slices.Sorted(maps.Keys(p.Handlers)) {
-			mux.Handle(pattern, s.allowed(p.Role, bounded(cmp.Or(p.Form, mostForm), p.Handlers[pattern])))
+			mux.Handle(pattern, s.Allow(p.Role, bounded(cmp.Or(p.Form, mostForm), p.Handlers[pattern])))
 		}
 	}
 	mux.Handle("GET "+livePath, http.HandlerFunc(s.live))
@@ -110,31 +110,22 @@ func (s *Site) Handler() http.Handler {
 const mostForm = 1 << 16
 
 // bounded bounds what a request may send.
-func bounded(most int64, h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func bounded(most int64, h http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 		h.ServeHTTP(w, r)
-	})
+	}
 }
 
-// allowed shows a page of its own to users without the role.
-func (s *Site) allowed(role access.Role, h http.Handler) http.Handler {
+// Allow answers 403, with a page, to those without the role.
+func (s *Site) Allow(role access.Role, h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u := access.FromContext(r.Context()); !u.May(role) {
-			s.Refuse(w, r, role)
+			s.Fail(w, r, http.StatusForbidden, "This needs the role "+role.String()+". You have: "+u.Role.String()+".")
 			return
 		}
-		h.ServeHTTP(w, r)
+		h(w, r)
 	})
-}
-
-// Allow refuses, with a page, those without the role.
-func (s *Site) Allow(role access.Role, h http.HandlerFunc) http.Handler { return s.allowed(role, h) }
-
-// Refuse answers 403: the role is missing.
-func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, role access.Role) {
-	u := access.FromContext(r.Context())
-	s.Fail(w, r, http.StatusForbidden, "This needs the role "+role.String()+". You have: "+u.Role.String()+".")
 }
 
 // A frame is what the layout shows.
@@ -143,7 +134,6 @@ type frame struct {
 	Pages               []entry
 	User                access.User
 	Notice              notice
-	Failed              bool
 	StyleURL, ScriptURL string
 	Data                any
 }

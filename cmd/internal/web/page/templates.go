@@ -60,7 +60,8 @@ func (t *Templates) execute(w io.Writer, name string, u access.User, now time.Ti
 func functions(u access.User, now time.Time) template.FuncMap {
 	return template.FuncMap{
 		"csrf": func() template.HTML {
-			return template.HTML(`<input type="hidden" name="csrf" value="` + template.HTMLEscapeString(u.FormToken) + `">`)
+			return template.HTML(`<input type="hidden" name="` + access.FormField + `" value="` +
+				template.HTMLEscapeString(u.FormToken) + `">`)
 		},
 		"may": func(role string) (bool, error) {
 			r, err := access.ParseRoles(role)
@@ -71,7 +72,8 @@ func functions(u access.User, now time.Time) template.FuncMap {
 			if t.IsZero() {
 				return "–"
 			}
-			return template.HTML(`<time class="ago" datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + t.UTC().Format(timeFormat) + `">` + Ago(now.Sub(t)) + `</time>`)
+			return template.HTML(`<time class="ago" datetime="` + t.UTC().Format(time.RFC3339) + `" title="` +
+				t.UTC().Format(timeFormat) + `">` + Ago(now.Sub(t)) + `</time>`)
 		},
 		"number":  Number,
 		"decimal": Decimal,
@@ -187,7 +189,8 @@ func short(n int, s string) template.HTML {
 	if len(runes) > mostTitle {
 		whole += "…"
 	}
-	return template.HTML(`<span title="` + template.HTMLEscapeString(whole) + `">` + template.HTMLEscapeString(string(runes[:n])) + `…</span>`)
+	return template.HTML(`<span title="` + template.HTMLEscapeString(whole) + `">` +
+		template.HTMLEscapeString(string(runes[:n])) + `…</span>`)
 }
 
 // Bytes returns a size in binary units.
