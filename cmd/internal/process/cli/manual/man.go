@@ -4,141 +4,132 @@ import (
 	"fmt"
 	"go/doc/comment"
 	"strings"
+
+	"github.com/alecthomas/kong"
 )
 
-// man prints a page in the macros of man(7).
-func (p *page) man() {
-	name := p.Installed()
-	var words []string
-	for n := p.node; n.Parent != nil; n = n.Parent {
-		words = append([]string{n.Name}, words...)
-	}
-	title := strings.Join(append([]string{name}, words...), "-")
-	called := strings.Join(append([]string{name}, words...), " ")
-	brief, rest := p.node.Help, p.node.Detail
-	if p.node.Parent == nil { // the description of the whole program
-		rest = p.node.Help
-		brief, _, _ = strings.Cut(rest, "\n")
-		brief = strings.TrimPrefix(brief, p.Name+": ")
-	}
-
-	p.linef(`.TH %s 1 "" "hamlet %s" "hamlet"`, strings.ToUpper(roff(title)), roff(p.Version))
-	p.linef(".nh\n.SH NAME\n%s \\- %s", roff(title), roff(lowerFirst(strings.TrimSuffix(brief, "."))))
-	p.linef(".SH SYNOPSIS\n.B %s\n%s", roff(called), roff(p.arguments()))
-	p.linef(".SH DESCRIPTION")
-	if p.node.Parent != nil {
-		p.linef("%s", roffText(brief))
-	}
-	p.prose(rest)
-	p.manArguments()
-	p.manCommands(title)
-	p.manFlags()
-	p.linef(".SH EXIT STATUS\n0, all went well; 1, something could not be done; 2, wrong usage;\n78, what is saved is refused, and will be at each start until somebody mends it.")
-	p.linef(".SH SETTINGS\nEach setting is a flag, a variable of the environment, or a line of the YAML file that\n" +
-		".B \\-\\-config\nnames. A flag wins over a variable, and a variable over the file. The variable of\n.B \\-\\-save\\-every\nis\n.BR HAMLET_SAVE_EVERY .")
-	p.linef(".SH SEE ALSO")
-	see := []string{"hamlet"}
-	if p.node.Parent != nil && p.node.Parent.Parent != nil {
-		see = append(see, strings.TrimSuffix(title, "-"+p.node.Name))
-	}
-	for i, s := range see {
-		comma := ","
-		if i == len(see)-1 {
-			comma = ""
-		}
-		p.linef(".BR %s (1)%s", roff(s), comma)
-	}
+// A manText is what man.tmpl shows, in the macros of man(7), of a command.
+type manText struct {
+	*page
+	*kong.Node
+	words  []string // of the command
+	Brief  string
+	Detail string
 }
 
-// arguments is what stands behind the command in the synopsis.
-func (p *page) arguments() string {
+func (p *page) man() {
+	m := manText{page: p, Node: p.node, Brief: p.node.Help, Detail: p.node.Detail}
+	for n := p.node; n.Parent != nil; n = n.Parent {
+		m.words = append([]string{n.Name}, m.words...)
+	}
+	if p.node.Parent == nil { // the description of the whole program
+		m.Detail = p.node.Help
+		m.Brief, _, _ = strings.Cut(m.Detail, "\n")
+		m.Brief = strings.TrimPrefix(m.Brief, p.Program.Name+": ")
+	}
+	m.Brief = strings.TrimSuffix(m.Brief, ".")
+	p.execute("man", m)
+}
+
+// Title is the name of the page.
+func (m manText) Title() string {
+	return strings.Join(append([]string{m.Installed()}, m.words...), "-")
+}
+
+// Called is how the command is called.
+func (m manText) Called() string {
+	return strings.Join(append([]string{m.Installed()}, m.words...), " ")
+}
+
+// Above is the name of the page about the command above; "": that is the program.
+func (m manText) Above() string {
+	if len(m.words) < 2 {
+		return ""
+	}
+	return strings.TrimSuffix(m.Title(), "-"+m.Node.Name)
+}
+
+// Commands are those below that the help shows.
+func (m manText) Commands() []*kong.Node { return children(m.Node) }
+
+// Forms lists the forms of help.
+func (m manText) Forms() string { return strings.Join(Forms(), "|") }
+
+// Arguments is what stands behind the command in the synopsis.
+func (m manText) Arguments() string {
 	var words []string
-	if len(p.flags(p.node)) > 0 {
+	if len(m.flags(m.Node)) > 0 {
 		words = append(words, "[flags]")
 	}
-	if len(children(p.node)) > 0 {
+	if len(children(m.Node)) > 0 {
 		words = append(words, "<command>")
 	}
-	for _, a := range p.node.Positional {
+	for _, a := range m.Positional {
 		words = append(words, a.Summary())
 	}
 	return strings.Join(words, " ")
 }
 
-func (p *page) manArguments() {
-	if len(p.node.Positional) == 0 {
-		return
-	}
-	p.linef(".SH ARGUMENTS")
-	for _, a := range p.node.Positional {
-		p.linef(".TP\n.B %s\n%s", roff(a.Summary()), roffText(a.Help))
-	}
+// An option is what the page says of a flag.
+type option struct {
+	Heading       string // of its group, if it is the first
+	Written, Text string
+	IsHelp        bool
 }
 
-func (p *page) manCommands(title string) {
-	if len(children(p.node)) == 0 {
-		return
-	}
-	p.linef(".SH COMMANDS")
-	for _, c := range children(p.node) {
-		p.linef(".TP\n.BR %s (1)\n%s", roff(title+"-"+c.Name), roffText(c.Help))
-	}
-}
-
-func (p *page) manFlags() {
-	p.linef(".SH OPTIONS")
+// Options are the flags, group by group.
+func (m manText) Options() (all []option) {
 	last := ""
-	for _, f := range grouped(p.flags(p.node)) {
+	for _, f := range grouped(m.flags(m.Node)) {
+		o := option{Written: "--" + f.Name, Text: m.page.Help(f.Value), IsHelp: f.Name == "help"}
 		if g := group(f); g != last {
-			p.linef(".SS %s", roff(g))
-			last = g
+			o.Heading, last = g, g
 		}
-		name := "--" + f.Name
 		if f.Short != 0 {
-			name = "-" + string(f.Short) + ", " + name
+			o.Written = "-" + string(f.Short) + ", " + o.Written
 		}
 		if f.Tag.Negatable != "" {
-			name = "--[no-]" + f.Name
+			o.Written = "--[no-]" + f.Name
 		}
 		if v := value(f); v != "" {
-			name += "=" + v
+			o.Written += "=" + v
 		}
-		text := p.Help(f.Value)
 		if f.HasDefault && f.Default != "" && !f.IsBool() {
-			text = strings.TrimSuffix(text, ".") + ". The default is " + f.Default + "."
+			o.Text = strings.TrimSuffix(o.Text, ".") + ". The default is " + f.Default + "."
 		}
-		p.linef(".TP\n.B %s\n%s", roff(name), roffText(text))
-		if f.Name == "help" {
-			p.linef(".TP\n.B \\-\\-help\\-all\nPrint rare flags too.\n.TP\n.B \\-\\-help\\-as=%s\nPrint this help in another form.", strings.Join(Forms(), "|"))
-		}
+		all = append(all, o)
 	}
+	return all
 }
 
-// prose prints a text as go doc reads it: paragraphs, and examples that are indented.
-func (p *page) prose(text string) {
+// Prose is the text below the first sentence as go doc reads it: paragraphs, and examples that
+// are indented.
+func (m manText) Prose() string {
 	var parser comment.Parser
 	var printer comment.Printer
-	for _, block := range parser.Parse(text).Content {
+	var b strings.Builder
+	for _, block := range parser.Parse(m.Detail).Content {
+		b.WriteString("\n.PP")
 		if code, ok := block.(*comment.Code); ok {
-			p.linef(".PP\n.nf\n.RS 4")
+			b.WriteString("\n.nf\n.RS 4")
 			for line := range strings.Lines(code.Text) {
 				line = strings.TrimSuffix(line, "\n")
-				if strings.HasPrefix(line, p.Name+" ") {
-					line = p.Installed() + strings.TrimPrefix(line, p.Name)
+				if strings.HasPrefix(line, m.Program.Name+" ") {
+					line = m.Installed() + strings.TrimPrefix(line, m.Program.Name)
 				}
-				p.linef("%s", roff(line))
+				b.WriteString("\n" + roff(line))
 			}
-			p.linef(".RE\n.fi")
+			b.WriteString("\n.RE\n.fi")
 			continue
 		}
 		words := string(printer.Text(&comment.Doc{Content: []comment.Block{block}}))
-		p.linef(".PP")
 		for line := range strings.Lines(words) {
 			if line = strings.TrimSpace(line); line != "" {
-				p.linef("%s", roff(line))
+				b.WriteString("\n" + roff(line))
 			}
 		}
 	}
+	return b.String()
 }
 
 // roff returns a line with what troff would take for its own protected. A page is ASCII.

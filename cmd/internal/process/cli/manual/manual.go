@@ -2,37 +2,43 @@
 // file with comments, completions for shells. All are made of the flags and commands that
 // the program really has, so none can go stale.
 //
-//	manual.Write(w, manual.Man, manual.Program{Name: "hamlet", Version: "0.1.0", Root: parser.Model.Node}, []string{"up"})
+//	program := manual.Program{Name: "hamlet", Version: "0.1.0", Root: parser.Model.Node}
+//	err := manual.Write(w, "man", program, []string{"up"})
 //
-// To add a form, add a constant and its line in the table forms.
+// To add a form, add its line in the table forms. A file FORM.tmpl is what a form looks like.
 package manual
 
 import (
+	"embed"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/alecthomas/kong"
 )
 
-// The forms.
-const (
-	Man      = "man"      // a page for man(1)
-	YAML     = "yaml"     // a configuration file with comments
-	Bash     = "bash"     // completions
-	Zsh      = "zsh"      // completions
-	Fish     = "fish"     // completions
-	Commands = "commands" // the paths of all commands, one a line
-)
-
 // forms says how each form is printed.
-var forms = map[string]func(*page){
-	Man: (*page).man, YAML: (*page).yaml, Bash: (*page).bash, Zsh: (*page).zsh, Fish: (*page).fish, Commands: (*page).commands,
+var forms = []struct {
+	name  string
+	write func(*page)
+}{
+	{"man", (*page).man},                             // a page for man(1)
+	{"yaml", (*page).yaml},                           // a configuration file with comments
+	{"bash", func(p *page) { p.execute("bash", p) }}, // completions
+	{"zsh", func(p *page) { p.execute("zsh", p) }},
+	{"fish", func(p *page) { p.execute("fish", p) }},
+	{"commands", (*page).commands}, // the paths of all commands, one a line
 }
 
 // Forms lists the names of all forms, in order.
-func Forms() []string { return []string{Man, YAML, Bash, Zsh, Fish, Commands} }
+func Forms() (all []string) {
+	for _, f := range forms {
+		all = append(all, f.name)
+	}
+	return all
+}
 
 // A Program is what the help is about.
 type Program struct {
@@ -54,8 +60,8 @@ func (p Program) Installed() string {
 // Write prints the help of a command in a form. The arguments are the words of the command,
 // and flags as --name=value, which only the configuration file takes: there they are set.
 func Write(w io.Writer, form string, program Program, args []string) error {
-	write := forms[form]
-	if write == nil {
+	i := slices.Index(Forms(), form)
+	if i < 0 {
 		return fmt.Errorf("--help-as=%s: there are %s", form, strings.Join(Forms(), ", "))
 	}
 	p := &page{Program: program, node: program.Root, given: map[string]string{}}
@@ -76,7 +82,7 @@ func Write(w io.Writer, form string, program Program, args []string) error {
 			return fmt.Errorf("--help-as=%s: %s has no flag --%s", form, p.node.FullPath(), name)
 		}
 	}
-	write(p)
+	forms[i].write(p)
 	_, err := io.WriteString(w, p.text.String())
 	return err
 }
@@ -87,6 +93,22 @@ type page struct {
 	node  *kong.Node        // the command that it is about
 	given map[string]string // flags that are set, by name
 	text  strings.Builder
+}
+
+//go:embed *.tmpl
+var files embed.FS
+
+// execute writes the template of a form.
+func (p *page) execute(form string, data any) {
+	functions := template.FuncMap{
+		"quoted": quoted, "each": each, "fish": fishQuoted,
+		"join": func(words []string) string { return strings.Join(words, " ") },
+		"roff": roff, "text": roffText, "lower": lowerFirst, "upper": strings.ToUpper,
+	}
+	t := template.Must(template.New("").Funcs(functions).ParseFS(files, form+".tmpl"))
+	if err := t.ExecuteTemplate(&p.text, form+".tmpl", data); err != nil {
+		panic(err) // of our templates
+	}
 }
 
 func (p *page) linef(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }

@@ -1,6 +1,7 @@
 package manual
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,8 @@ func (p *page) yaml() {
 		called = p.Installed() + " " + p.node.Path()
 	}
 	p.comment("The configuration of " + called + ". A key is a flag by its long name: " + manPage(called) +
-		" says more. A line that begins with # has no effect, and shows the default or what is wanted. A variable of the environment, " +
+		" says more. A line that begins with # has no effect, and shows the default or what is wanted. " +
+		"A variable of the environment, " +
 		"such as HAMLET_LOG_LEVEL, wins over this file, and a flag over both.")
 	last := ""
 	for _, f := range grouped(p.flags(p.node)) {
@@ -95,9 +97,11 @@ func shown(f *kong.Flag) string {
 	return scalar(text)
 }
 
+var plainScalar = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
+
 // scalar returns a value as YAML writes it. Only a plain word or number goes without quotes.
 func scalar(text string) string {
-	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") == "" && text != "" && !strings.HasPrefix(text, "-") {
+	if plainScalar.MatchString(text) {
 		return text
 	}
 	return strconv.Quote(text)
