@@ -18,8 +18,6 @@
 package cli
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,11 +26,9 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"hamlet/cmd/internal/process/cli/manual"
 )
@@ -79,22 +75,6 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
-
-// Range returns wrong usage if a flag's value is not in least…most.
-func Range[T cmp.Ordered](flag string, value, least, most T) error {
-	if value >= least && value <= most {
-		return nil
-	}
-	return Usagef("%s: %v is not in %v…%v", flag, value, least, most)
-}
-
-// NotNegative returns wrong usage if a flag's value is below zero.
-func NotNegative(flag string, value int) error {
-	if value >= 0 {
-		return nil
-	}
-	return Usagef("%s: %d is below zero", flag, value)
-}
 
 // IO is what a command reads and writes: data on Out, progress and logs on Err.
 type IO struct {
@@ -176,82 +156,6 @@ func ends() []os.Signal {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	return signals
-}
-
-// An interruptible is a reader that gives up when a context ends. A read of
-// standard input alone cannot be interrupted: a pipe may be quiet for hours.
-type interruptible struct {
-	ctx  context.Context
-	from io.Reader
-
-	once sync.Once
-	pipe *io.PipeReader
-}
-
-// IsTerminal reports whether a program's standard input is a terminal.
-func IsTerminal(in io.Reader) bool {
-	if r, ok := in.(*interruptible); ok {
-		in = r.from
-	}
-	f, ok := in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// ReadLine reads an answer from a terminal, without its end of line.
-func ReadLine(in io.Reader) (string, error) {
-	line, err := bufio.NewReader(in).ReadString('\n')
-	return strings.TrimSpace(line), err
-}
-
-// ReadSecret reads a line as ReadLine does, with its blanks. A terminal does not show it, and
-// is as before when ctx ends.
-func ReadSecret(ctx context.Context, in io.Reader) (string, error) {
-	if !IsTerminal(in) {
-		line, err := bufio.NewReader(in).ReadString('\n')
-		if err == io.EOF && line != "" {
-			err = nil
-		}
-		return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), err
-	}
-	if r, ok := in.(*interruptible); ok {
-		in = r.from
-	}
-	fd := int(in.(*os.File).Fd())
-	before, err := term.GetState(fd)
-	if err != nil {
-		return "", err
-	}
-	type answer struct {
-		line []byte
-		err  error
-	}
-	read := make(chan answer, 1)
-	go func() {
-		line, err := term.ReadPassword(fd)
-		read <- answer{line, err}
-	}()
-	select {
-	case a := <-read:
-		return string(a.line), a.err
-	case <-ctx.Done():
-		if err := term.Restore(fd, before); err != nil {
-			return "", fmt.Errorf("give the terminal its echo back: %w", err)
-		}
-		return "", ctx.Err()
-	}
-}
-
-func (r *interruptible) Read(b []byte) (int, error) {
-	r.once.Do(func() {
-		var w *io.PipeWriter
-		r.pipe, w = io.Pipe()
-		context.AfterFunc(r.ctx, func() { w.CloseWithError(context.Canceled) })
-		go func() {
-			_, err := io.CopyBuffer(w, r.from, make([]byte, 256<<10))
-			w.CloseWithError(err)
-		}()
-	})
-	return r.pipe.Read(b)
 }
 
 // Status maps a command's error to its exit status. An error that has a method

@@ -16,7 +16,9 @@ import (
 
 // sections are the names under which a configuration file may hold what only
 // one command knows, so that one file can serve them all.
-var sections = []string{"ingest", "learner", "scorer", "hamlet", "up", "gateway", "console", "eval", "score", "bench", "mail", "fit"}
+var sections = []string{
+	"ingest", "learner", "scorer", "hamlet", "up", "gateway", "console", "eval", "score", "bench", "mail", "fit",
+}
 
 // A fileResolver gives the flags of a YAML file, written as
 //
@@ -96,7 +98,8 @@ func (r *fileResolver) load(args []string, mapping Mapping) error {
 		}
 	}
 	if len(empty) > 0 {
-		return r.errorf("%s: there is no value; leave the line out, or write \"\" for an empty text", strings.Join(empty, ", "))
+		return r.errorf("%s: there is no value; leave the line out, or write \"\" for an empty text",
+			strings.Join(empty, ", "))
 	}
 	if _, ok := r.values.Get(mapping.Key).(map[string]any); !ok || mapping.Key == "" {
 		return nil

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Print writes a text for people to standard output.
@@ -36,3 +39,17 @@ func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Megabytes writes a length in bytes as tables and texts have it.
 func Megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// Cell returns s as a terminal and a table's column take it: "-" if it is empty, and a
+// replacement for what cannot be printed. Senders and clients choose names.
+func Cell(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}

@@ -9,7 +9,8 @@
 //	err = announcement.Set(credentials.Access{NATS: …})
 //	defer announcement.Close()
 //
-//	login, ok := credentials.Find("127.0.0.1:4222", func(a credentials.Access) credentials.Login { return a.NATS })   // the others
+//	login, ok := credentials.Find("127.0.0.1:4222",   // the others
+//		func(a credentials.Access) credentials.Login { return a.NATS })
 //
 // The runtime folder is $XDG_RUNTIME_DIR/hamlet. A job of cron or of a mail server lacks
 // the variable: it takes its usual value, /run/user/UID. Where that folder cannot be used

@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+func pathOf(a *Announcement) string { return filepath.Join(a.folder.Name(), a.name) }
+
 // The first start makes passwords that nobody else can read; the next finds them.
 // Programs that start at once agree.
 func TestPasswordsInADirectory(t *testing.T) {
@@ -113,7 +115,7 @@ func TestFindByAddress(t *testing.T) {
 	if err := first.Set(Access{PID: 1, NATS: Login{Addr: "127.0.0.1:4222", User: "u", Password: "first"}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{first.Path(), second.Path()} {
+	for _, path := range []string{pathOf(first), pathOf(second)} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 			t.Errorf("%v, %v", info, err)
 		}
@@ -160,7 +162,7 @@ func TestDeadAnnouncement(t *testing.T) {
 	}
 	next := announce(t, Access{})
 	defer next.Close()
-	if _, err := os.Stat(killed.Path()); !os.IsNotExist(err) {
+	if _, err := os.Stat(pathOf(killed)); !os.IsNotExist(err) {
 		t.Errorf("the file of a dead process: %v", err)
 	}
 	if len(Running()) != 1 {
@@ -213,8 +215,8 @@ func TestFolderOfSomebodyElse(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer a.Close()
-			if filepath.Dir(a.Path()) == path {
-				t.Errorf("the passwords are in %s", a.Path())
+			if filepath.Dir(pathOf(a)) == path {
+				t.Errorf("the passwords are in %s", pathOf(a))
 			}
 			if err := a.Set(Access{NATS: Login{Addr: "127.0.0.1:4222", Password: "x"}}); err != nil {
 				t.Fatal(err)

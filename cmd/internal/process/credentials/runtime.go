@@ -37,7 +37,6 @@ type Access struct {
 // An Announcement is the file of one `hamlet up` in the runtime folder.
 type Announcement struct {
 	folder *os.Root
-	path   string   // of the folder
 	name   string   // of the file
 	locked *os.File // the file; nil before the first Set
 }
@@ -50,25 +49,26 @@ const (
 // Announce opens the runtime folder, creates it if it is missing, and removes the files
 // of processes that died. The caller closes the announcement.
 func Announce() (*Announcement, error) {
-	folder, path, err := makeFolder()
+	folder, err := makeFolder()
 	if err != nil {
 		return nil, err
 	}
 	removeStale(folder)
-	return &Announcement{folder: folder, path: path, name: fmt.Sprintf("%d-%s%s", os.Getpid(), rand.Text()[:8], fileSuffix)}, nil
+	name := fmt.Sprintf("%d-%s%s", os.Getpid(), rand.Text()[:8], fileSuffix)
+	return &Announcement{folder: folder, name: name}, nil
 }
 
 // Folder returns the path of the runtime folder, and creates it if it is missing. Only this
 // user can enter it. A file that is no announcement has another suffix.
 func Folder() (path string, err error) {
-	folder, path, err := makeFolder()
+	folder, err := makeFolder()
 	if err != nil {
 		return "", err
 	}
-	return path, folder.Close()
+	return folder.Name(), folder.Close()
 }
 
-func makeFolder() (*os.Root, string, error) {
+func makeFolder() (*os.Root, error) {
 	var errs []error
 	for _, path := range folders() {
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -80,13 +80,11 @@ func makeFolder() (*os.Root, string, error) {
 			errs = append(errs, err)
 			continue
 		}
-		return folder, path, nil
+		return folder, nil
 	}
-	return nil, "", fmt.Errorf("no runtime folder for secrets: set XDG_RUNTIME_DIR to a directory of your own: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("no runtime folder for secrets: set XDG_RUNTIME_DIR to a directory of your own: %w",
+		errors.Join(errs...))
 }
-
-// Path returns the path of the file.
-func (a *Announcement) Path() string { return filepath.Join(a.path, a.name) }
 
 // Set writes what other programs find. They find either all of it or what was set
 // before.

@@ -83,7 +83,9 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	l.fresh.Add(1)
-	return &conn{TCPConn: c, leave: sync.OnceFunc(func() { <-l.places }), begin: sync.OnceFunc(func() { l.fresh.Add(-1) })}, nil
+	return &conn{
+		TCPConn: c, leave: sync.OnceFunc(func() { <-l.places }), begin: sync.OnceFunc(func() { l.fresh.Add(-1) }),
+	}, nil
 }
 
 // ended returns what Accept returns once Close was called.

@@ -17,7 +17,8 @@ const Number = "0.1.0"
 // below the version of Go and the platform.
 func Of(program string) string {
 	info, _ := debug.ReadBuildInfo()
-	return fmt.Sprintf("%s %s (%s)\n%s %s/%s", program, Number, commit(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s %s (%s)\n%s %s/%s",
+		program, Number, commit(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // commit says of which commit a program was built. Go knows it of a clone, and neither of an

@@ -60,7 +60,9 @@ func Next[T any](ctx context.Context, queue <-chan T) (item T, ok bool) {
 
 // Run calls write for the items of a queue, in some goroutines, until ctx has ended and none is
 // left. Their work ends a flush after ctx.
-func Run[T any](ctx context.Context, flush time.Duration, writers int, queue <-chan T, write func(work context.Context, item *T)) {
+func Run[T any](
+	ctx context.Context, flush time.Duration, writers int, queue <-chan T, write func(work context.Context, item *T),
+) {
 	work, stop := Linger(ctx, flush)
 	defer stop()
 	var all sync.WaitGroup
