@@ -93,7 +93,7 @@ func (p *Posterior) AppendBinary(dst []byte) ([]byte, error) {
 func (p *Posterior) UnmarshalBinary(b []byte) error {
 	r := codec.NewReader(b, ErrFormat)
 	r.Header(magic, version)
-	site, block := Site(r.Uint8()), r.Uint16()
+	site, block := Approximation(r.Uint8()), r.Uint16()
 	dim, refactor := r.Uint32(), r.Uint32()
 	q := &Posterior{site: site, refactor: int(refactor)}
 	r.Uint64To(&q.updates, &q.scheduled, &q.repaired, &q.raised)

@@ -116,12 +116,12 @@ func (p *Posterior) add(x, u []float64, h, g float64) {
 }
 
 // UpdateMany absorbs the events xs in order, to the same bits as Update does, and
-// appends their records to dst. With Config.Block above 1 it multiplies V by all
+// appends their sites to dst. With Config.Block above 1 it multiplies V by all
 // events of a block at once. For each event label gets its number and the moments m and a
 // of its log-odds under the belief before it, and returns y and phi. label may not touch
 // p. UpdateMany panics before any change if an event has a wrong length or an entry that
 // is not finite. It panics at an invalid label when it reaches the event.
-func (p *Posterior) UpdateMany(dst []Record, xs [][]float64, label func(k int, m, a float64) (y, phi float64)) []Record {
+func (p *Posterior) UpdateMany(dst []Site, xs [][]float64, label func(k int, m, a float64) (y, phi float64)) []Site {
 	vectors := make([][]float64, len(xs))
 	for k, x := range xs {
 		p.checkLength(len(x))

@@ -24,10 +24,10 @@ func TestBlockedEqualsSequential(t *testing.T) {
 				const n = 300
 				type seen struct {
 					m, a, evidence, logDet float64
-					rec                    Record
+					rec                    Site
 				}
 				run := func(block int) (all []seen, p *Posterior) {
-					p, s := mustNew(t, Config{Dim: dim, Site: site, Block: block, Refactor: 130, Precision: flat(dim, 2)}), newStream(100, dim)
+					p, s := mustNew(t, Config{Dim: dim, Approximation: site, Block: block, Refactor: 130, Precision: flat(dim, 2)}), newStream(100, dim)
 					for range n {
 						x, y, phi := s.next()
 						m, a := p.Moments(x)
@@ -61,7 +61,7 @@ func TestBlockedEqualsSequential(t *testing.T) {
 func TestCuttingChangesNoBit(t *testing.T) {
 	for _, cfg := range []Config{
 		{Dim: 11, Block: 16}, {Dim: 11, Block: 64, Refactor: 100}, {Dim: 6, Block: 7, HalfLife: 80},
-		{Dim: 58, Block: 32}, {Dim: 5}, {Dim: 5, Block: 10, Site: JaakkolaJordan, XiTolerance: 1e-5},
+		{Dim: 58, Block: 32}, {Dim: 5}, {Dim: 5, Block: 10, Approximation: JaakkolaJordan, XiTolerance: 1e-5},
 	} {
 		t.Run(fmt.Sprintf("d=%d/block=%d", cfg.Dim, cfg.Block), func(t *testing.T) {
 			const n = 260
@@ -76,7 +76,7 @@ func TestCuttingChangesNoBit(t *testing.T) {
 			xs[77][0] = 1e9 // a repair in the middle of a block
 			one := mustNew(t, cfg)
 			var want [][]byte
-			var recs []Record
+			var recs []Site
 			for i := range xs {
 				want = append(want, encode(t, one))
 				recs = append(recs, one.Update(xs[i], ys[i], phis[i]))
@@ -85,7 +85,7 @@ func TestCuttingChangesNoBit(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(cfg.Dim)))
 			for range 6 {
 				p, at := mustNew(t, cfg), 0
-				var got []Record
+				var got []Site
 				for at < n {
 					k := min(1+r.IntN(90), n-at)
 					got = p.UpdateMany(got, xs[at:at+k], func(i int, m, a float64) (y, phi float64) {
@@ -165,7 +165,7 @@ func TestReadersInsideABlock(t *testing.T) {
 	if d := apart(one, q); d != 0 {
 		t.Errorf("merged alone it differs by %g", d)
 	}
-	rec := Record{X: slices.Repeat([]float64{1e4}, dim), Y: 1, Phi: 1, Step: Step{H: 0.25}}
+	rec := Site{X: slices.Repeat([]float64{1e4}, dim), Y: 1, Phi: 1, Step: Step{H: 0.25}}
 	if _, err := p.Unlearn(rec); !errors.Is(err, ErrIndefinite) {
 		t.Errorf("error %v", err)
 	}
@@ -244,7 +244,7 @@ func BenchmarkBlocked(b *testing.B) {
 				x, y, _ := s.next()
 				xs, ys = append(xs, x), append(ys, y)
 			}
-			recs := make([]Record, 0, k)
+			recs := make([]Site, 0, k)
 			var ours, theirs []float64 // s an event, in turns
 			for b.Loop() {
 				start := time.Now()
@@ -316,7 +316,7 @@ func BenchmarkAgainstGonum(b *testing.B) {
 	})
 	for _, site := range sites {
 		b.Run("event/"+site.String(), func(b *testing.B) {
-			p := mustNew(b, Config{Dim: dim, Site: site})
+			p := mustNew(b, Config{Dim: dim, Approximation: site})
 			b.ReportAllocs()
 			measure(b, func(i int) { p.Update(xs[i], ys[i], 1) })
 		})

@@ -52,7 +52,7 @@ func mustNew(t testing.TB, cfg Config) *Posterior {
 	return p
 }
 
-var sites = []Site{RVGA, JaakkolaJordan, ExactRVGA}
+var sites = []Approximation{RVGA, JaakkolaJordan, ExactRVGA}
 
 func relative(got, want float64) float64 { return math.Abs(got-want) / (1 + math.Abs(want)) }
 
@@ -67,7 +67,7 @@ func TestPosteriorEqualsDenseRecomputation(t *testing.T) {
 				for j := range mean {
 					mean[j], tau[j] = 0.1*float64(j%3), 1+float64(j%5)
 				}
-				p := mustNew(t, Config{Dim: dim, Mean: mean, Precision: tau, Site: site, Refactor: 1 << 30})
+				p := mustNew(t, Config{Dim: dim, Mean: mean, Precision: tau, Approximation: site, Refactor: 1 << 30})
 				precision, eta := mat.NewSymDense(dim, nil), mat.NewVecDense(dim, nil)
 				for j := range dim {
 					precision.SetSym(j, j, tau[j])
@@ -126,7 +126,7 @@ func TestPosteriorEqualsDenseRecomputation(t *testing.T) {
 // Reference: ERRATA, eqs. 53–56: η = Σ yx/2 exactly, whatever ξ is.
 func TestEtaIsHalfTheSignedSum(t *testing.T) {
 	const dim = 7
-	p := mustNew(t, Config{Dim: dim, Site: JaakkolaJordan})
+	p := mustNew(t, Config{Dim: dim, Approximation: JaakkolaJordan})
 	want := make([]float64, dim)
 	s := newStream(2, dim)
 	for range 3000 {
@@ -150,7 +150,7 @@ func TestEtaIsHalfTheSignedSum(t *testing.T) {
 func TestEvidenceIncrementsAreTheBound(t *testing.T) {
 	const dim = 5
 	mean := []float64{0.5, -1, 0, 2, 0.25}
-	p := mustNew(t, Config{Dim: dim, Mean: mean, Precision: []float64{1, 2, 3, 0.5, 5}, Site: JaakkolaJordan})
+	p := mustNew(t, Config{Dim: dim, Mean: mean, Precision: []float64{1, 2, 3, 0.5, 5}, Approximation: JaakkolaJordan})
 	quadratic := func() float64 {
 		eta, w := make([]float64, dim), make([]float64, dim)
 		p.NaturalTo(eta, &mat.SymDense{})
@@ -262,7 +262,7 @@ func expect(m, variance float64, f func(z float64) float64) float64 {
 // lies below the log evidence got by quadrature, and not far below.
 func TestEvidenceIsALowerBound(t *testing.T) {
 	for _, phi := range []float64{1, 0.4} {
-		p := mustNew(t, Config{Dim: 1, Mean: []float64{0.3}, Precision: []float64{0.25}, Site: JaakkolaJordan})
+		p := mustNew(t, Config{Dim: 1, Mean: []float64{0.3}, Precision: []float64{0.25}, Approximation: JaakkolaJordan})
 		r := rand.New(rand.NewPCG(5, 5))
 		var xs, ys []float64
 		for n := 1; n <= 60; n++ {
@@ -356,7 +356,7 @@ func TestExactRVGACurvatureIsAtMostAQuarter(t *testing.T) {
 		}
 	}
 	for x := 3e-8; x > 1e-13; x *= 0.99 {
-		p := mustNew(t, Config{Dim: 1, Site: ExactRVGA})
+		p := mustNew(t, Config{Dim: 1, Approximation: ExactRVGA})
 		rec := p.Update([]float64{x}, 1, 1)
 		if _, err := p.Refresh(&rec); err != nil {
 			t.Errorf("x=%v: %v", x, err)
@@ -417,7 +417,7 @@ func TestNoTrustChangesNothing(t *testing.T) {
 // event is, for JJ at a given ξ, the event once; for either site nearly so.
 func TestTwoHalvesAreOneEvent(t *testing.T) {
 	for _, site := range sites {
-		once, twice := mustNew(t, Config{Dim: 2, Site: site}), mustNew(t, Config{Dim: 2, Site: site})
+		once, twice := mustNew(t, Config{Dim: 2, Approximation: site}), mustNew(t, Config{Dim: 2, Approximation: site})
 		x := []float64{1, 0.7}
 		once.Update(x, 1, 1)
 		twice.Update(x, 1, 0.5)
@@ -436,7 +436,7 @@ func TestTwoHalvesAreOneEvent(t *testing.T) {
 func TestXiToleranceIsThePapersRule(t *testing.T) {
 	const dim = 3
 	prior := []float64{dim, dim, dim}
-	p := mustNew(t, Config{Dim: dim, Precision: prior, Site: JaakkolaJordan, XiTolerance: 1e-5})
+	p := mustNew(t, Config{Dim: dim, Precision: prior, Approximation: JaakkolaJordan, XiTolerance: 1e-5})
 	precision, eta := mat.NewSymDense(dim, nil), mat.NewVecDense(dim, nil)
 	for j := range dim {
 		precision.SetSym(j, j, dim)

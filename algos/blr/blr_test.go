@@ -28,7 +28,7 @@ func encode(t testing.TB, p *Posterior) []byte {
 }
 
 func TestNewReportsEveryBadField(t *testing.T) {
-	_, err := New(Config{Dim: 2, Mean: []float64{math.NaN()}, Precision: []float64{1, 0}, Site: 9, Refactor: -1, HalfLife: 0.5})
+	_, err := New(Config{Dim: 2, Mean: []float64{math.NaN()}, Precision: []float64{1, 0}, Approximation: 9, Refactor: -1, HalfLife: 0.5})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -127,7 +127,7 @@ func TestContributionsSumToTheMean(t *testing.T) {
 // Save, restore and go on is bit-equal, across factorings and probes.
 func TestRestoreAndContinueIsBitEqual(t *testing.T) {
 	for _, site := range sites {
-		p := mustNew(t, Config{Dim: 9, Site: site, Refactor: 100})
+		p := mustNew(t, Config{Dim: 9, Approximation: site, Refactor: 100})
 		s := newStream(6, 9)
 		q := &Posterior{}
 		for n := range 450 {
@@ -159,10 +159,10 @@ func TestAnyStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.IntRange(1, 9).Draw(t, "dim")
 		p, err := New(Config{
-			Dim:      dim,
-			Site:     rapid.SampledFrom(sites).Draw(t, "site"),
-			Refactor: rapid.IntRange(1, 50).Draw(t, "refactor"),
-			HalfLife: rapid.SampledFrom([]float64{0, 1, 40, 1e4}).Draw(t, "half-life"),
+			Dim:           dim,
+			Approximation: rapid.SampledFrom(sites).Draw(t, "site"),
+			Refactor:      rapid.IntRange(1, 50).Draw(t, "refactor"),
+			HalfLife:      rapid.SampledFrom([]float64{0, 1, 40, 1e4}).Draw(t, "half-life"),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -207,7 +207,7 @@ func TestAnyStream(t *testing.T) {
 func TestAnyFiniteSize(t *testing.T) {
 	for _, site := range sites {
 		for _, size := range []float64{5e-324, 1e-200, 1e-8, 1e8, 1e100, 1e200, math.MaxFloat64} {
-			p := mustNew(t, Config{Dim: 4, Site: site})
+			p := mustNew(t, Config{Dim: 4, Approximation: site})
 			r := rand.New(rand.NewPCG(7, 7))
 			for range 300 {
 				x := []float64{1, r.NormFloat64(), math.Copysign(size, r.Float64()-0.5), size * r.Float64()}
@@ -221,7 +221,7 @@ func TestAnyFiniteSize(t *testing.T) {
 				t.Errorf("%v size %g: the posterior is no longer one: %v", site, size, err)
 			}
 		}
-		p := mustNew(t, Config{Dim: 13, Site: site})
+		p := mustNew(t, Config{Dim: 13, Approximation: site})
 		r := rand.New(rand.NewPCG(8, 8))
 		for range 5000 {
 			x := make([]float64, 13)
@@ -328,8 +328,8 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
-func goldenPosterior(t testing.TB, site Site) *Posterior {
-	p := mustNew(t, Config{Dim: 4, Mean: []float64{0, 0.2, 0.2, 0}, Precision: []float64{10, 10, 10, 2.5}, Site: site, Refactor: 8})
+func goldenPosterior(t testing.TB, site Approximation) *Posterior {
+	p := mustNew(t, Config{Dim: 4, Mean: []float64{0, 0.2, 0.2, 0}, Precision: []float64{10, 10, 10, 2.5}, Approximation: site, Refactor: 8})
 	s := newStream(11, 4)
 	for range 20 {
 		p.Update(s.next())
@@ -339,9 +339,9 @@ func goldenPosterior(t testing.TB, site Site) *Posterior {
 
 // goldenBlock has forgotten, withdrawn and refreshed sites, and its block is not empty.
 func goldenBlock(t testing.TB) *Posterior {
-	p := mustNew(t, Config{Dim: 5, Site: JaakkolaJordan, Block: 16, HalfLife: 60, XiTolerance: 1e-5})
+	p := mustNew(t, Config{Dim: 5, Approximation: JaakkolaJordan, Block: 16, HalfLife: 60, XiTolerance: 1e-5})
 	s := newStream(12, 5)
-	var recs []Record
+	var recs []Site
 	for range 70 {
 		recs = append(recs, p.Update(s.next()))
 	}
@@ -425,7 +425,7 @@ func FuzzUnmarshal(f *testing.F) {
 	good := encode(f, goldenPosterior(f, RVGA))
 	f.Add(good)
 	f.Add(good[:headerSize])
-	one, err := New(Config{Dim: 1, Site: JaakkolaJordan})
+	one, err := New(Config{Dim: 1, Approximation: JaakkolaJordan})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -454,8 +454,8 @@ func BenchmarkUpdate(b *testing.B) {
 	b.Run("jj/d=13", func(b *testing.B) { benchmarkUpdate(b, JaakkolaJordan, 13) })
 }
 
-func benchmarkUpdate(b *testing.B, site Site, dim int) {
-	p := mustNew(b, Config{Dim: dim, Site: site})
+func benchmarkUpdate(b *testing.B, site Approximation, dim int) {
+	p := mustNew(b, Config{Dim: dim, Approximation: site})
 	s := newStream(12, dim)
 	type event struct {
 		x      []float64
@@ -505,7 +505,7 @@ func BenchmarkSite(b *testing.B) {
 
 // Moments below the smallest normal numbers are as good as zero.
 func TestSitesOfSubnormalMoments(t *testing.T) {
-	for _, site := range []Site{RVGA, JaakkolaJordan, ExactRVGA} {
+	for _, site := range []Approximation{RVGA, JaakkolaJordan, ExactRVGA} {
 		for _, v := range []float64{0, 5e-324, 1e-310, 1e-300, 1e-160} {
 			for _, st := range []Step{site.Solve(v, 0, 1, 1), site.Solve(0, v, 1, 1), site.Solve(-v, v, 1, 1)} {
 				if math.Abs(st.Evidence+math.Ln2) > 1e-9 || math.Abs(st.H-0.25) > 0.05 {

@@ -35,8 +35,8 @@ func (s *simulation) draw() (x []float64, p float64) {
 	return x, logistic.Sigmoid(triangle.InOrder(s.beta, x))
 }
 
-func (s *simulation) learn(p *Posterior, n int) []Record {
-	recs := make([]Record, n)
+func (s *simulation) learn(p *Posterior, n int) []Site {
+	recs := make([]Site, n)
 	for i := range recs {
 		x, truth := s.draw()
 		y := -1.0
@@ -98,7 +98,7 @@ func TestCalibration(t *testing.T) {
 				swept += share * s.covered(p, events)
 
 				s = simulate(dim, 1, uint64(1000+k))
-				p = mustNew(t, Config{Dim: dim, Site: JaakkolaJordan})
+				p = mustNew(t, Config{Dim: dim, Approximation: JaakkolaJordan})
 				recs = s.learn(p, n)
 				bound += share * s.covered(p, events)
 				p.SetSite(RVGA)
@@ -136,7 +136,7 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-func sweep(t testing.TB, p *Posterior, recs []Record) {
+func sweep(t testing.TB, p *Posterior, recs []Site) {
 	t.Helper()
 	if _, err := p.Sweep(recs); err != nil {
 		t.Fatal(err)

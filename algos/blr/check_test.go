@@ -17,7 +17,7 @@ func walked(t testing.TB, cfg Config, seed uint64) *Posterior {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(seed, 8))
-	var recs []Record
+	var recs []Site
 	for i := range 700 {
 		x := make([]float64, cfg.Dim)
 		for j := range x {
@@ -45,7 +45,7 @@ func walked(t testing.TB, cfg Config, seed uint64) *Posterior {
 
 func TestCheckPassesWhatWasLearnt(t *testing.T) {
 	for i, cfg := range []Config{
-		{Dim: 6}, {Dim: 33, Site: JaakkolaJordan}, {Dim: 6, HalfLife: 1}, {Dim: 9, HalfLife: 300, Block: 8},
+		{Dim: 6}, {Dim: 33, Approximation: JaakkolaJordan}, {Dim: 6, HalfLife: 1}, {Dim: 9, HalfLife: 300, Block: 8},
 		{Dim: 7, Precision: []float64{10, 1, .1, 1e-3, 1, 1, 1e4}},
 	} {
 		if err := walked(t, cfg, uint64(i)).Check(); err != nil {
@@ -98,7 +98,7 @@ func TestCheckRefusesContradictions(t *testing.T) {
 // No site shifts η by more than 1.5φ along x, so that a record with more was made by
 // nobody: withdrawn, it would leave weights of that size.
 func TestShiftsAreBounded(t *testing.T) {
-	for _, site := range []Site{RVGA, JaakkolaJordan, ExactRVGA} {
+	for _, site := range []Approximation{RVGA, JaakkolaJordan, ExactRVGA} {
 		for _, m := range []float64{0, .3, 1, 3, 10, 100, 1e4, 1e12} {
 			for _, a := range []float64{0, 1e-6, .1, 1, 10, 1e3, 1e6, 1e12} {
 				for _, phi := range []float64{1e-6, .5, 1} {

@@ -11,9 +11,9 @@
 //	}
 //	x := []float64{1, 2, -0.5}
 //	m, a := p.Moments(x)        // log-odds z ~ N(m, a) before the event
-//	record := p.Update(x, 1, φ) // y = +1, the label trusted with probability φ
+//	site := p.Update(x, 1, φ) // y = +1, the label trusted with probability φ
 //	fmt.Println(p.Prob(x), m, a)
-//	_, err = p.Unlearn(record) // the label was wrong
+//	_, err = p.Unlearn(site) // the label was wrong
 //
 // # One event
 //
@@ -35,9 +35,9 @@
 //
 // # Sites
 //
-// Only the scalars h and r depend on the approximation of the likelihood ([Site]). All
+// Only the scalars h and r depend on the approximation of the likelihood ([Approximation]). All
 // sites take it to a power φ in (0, 2], the weight of the label, and solve their fixed
-// point in scalars ([Site.Solve]). [JaakkolaJordan] bounds it from below and touches it
+// point in scalars ([Approximation.Solve]). [JaakkolaJordan] bounds it from below and touches it
 // at z = ±ξ: with λ(ξ) = tanh(ξ/2)/4ξ and q = 1 + 2φλa,
 //
 //	h = 2φλ,   r = (φy/2 − 2φλm)/q,   ξ² = a/q + ((m + φya/2)/q)².

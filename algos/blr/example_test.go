@@ -57,7 +57,7 @@ func ExamplePosterior_Unlearn() {
 		return
 	}
 	fmt.Printf("p = %.2f without it: KL %.2f nats\n", p.Prob(x), receipt.KL)
-	_, err = p.Unlearn(blr.Record{X: []float64{100, 100}, Y: 1, Phi: 1, Step: blr.Step{H: 0.2, Eta: 1}})
+	_, err = p.Unlearn(blr.Site{X: []float64{100, 100}, Y: 1, Phi: 1, Step: blr.Step{H: 0.2, Eta: 1}})
 	fmt.Println(err)
 	// Output:
 	// p = 0.56 with the wrong label

@@ -13,13 +13,13 @@ type trusting struct{ *blr.Posterior }
 func (p trusting) Update(x []float64, y float64) { p.Posterior.Update(x, y, 1) }
 
 func TestLaws(t *testing.T) {
-	for _, site := range []blr.Site{blr.RVGA, blr.JaakkolaJordan, blr.ExactRVGA} {
+	for _, site := range []blr.Approximation{blr.RVGA, blr.JaakkolaJordan, blr.ExactRVGA} {
 		for dim, block := range map[int]int{1: 1, 6: 16, 13: 1} {
 			t.Run(site.String(), func(t *testing.T) {
 				algotest.Run(t, algotest.Subject{
 					Dim: dim,
 					New: func() algotest.Classifier {
-						p, err := blr.New(blr.Config{Dim: dim, Site: site, Refactor: 70, HalfLife: 200, Block: block})
+						p, err := blr.New(blr.Config{Dim: dim, Approximation: site, Refactor: 70, HalfLife: 200, Block: block})
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -15,12 +15,12 @@ import (
 // Config describes a prior and how its posterior learns. Zero fields mean the defaults
 // given with each.
 type Config struct {
-	Dim       int       // number of inputs D, the constant 1 included; 1 … MaxDim
-	Mean      []float64 // prior mean of each weight; nil is 0
-	Precision []float64 // prior precision (1/variance) of each weight, > 0; nil is 1
-	Site      Site      // RVGA by default
-	Refactor  int       // V is computed by Cholesky at counts of updates divisible by it; 0 is 1000
-	HalfLife  float64   // events in which a site loses half its weight, at least 1; 0: sites never fade
+	Dim           int           // number of inputs D, the constant 1 included; 1 … MaxDim
+	Mean          []float64     // prior mean of each weight; nil is 0
+	Precision     []float64     // prior precision (1/variance) of each weight, > 0; nil is 1
+	Approximation Approximation // RVGA by default
+	Refactor      int           // V is computed by Cholesky at counts of updates divisible by it; 0 is 1000
+	HalfLife      float64       // events in which a site loses half its weight, at least 1; 0: sites never fade
 
 	// XiTolerance is the paper's stopping rule, for JaakkolaJordan: ξ is iterated from 0
 	// until the relative change of (60) is smaller, at most 100 times. 1e−5 reproduces
@@ -58,7 +58,7 @@ const (
 // not with Update or UnmarshalBinary.
 type Posterior struct {
 	dim      int
-	site     Site
+	site     Approximation
 	refactor int
 	halfLife float64
 	keep     float64 // ρ⁵⁰ = 2^(−50/halfLife), what forgetting leaves of the sites
@@ -111,8 +111,8 @@ func New(cfg Config) (*Posterior, error) {
 				j, τ, 1/float64(MaxInput), float64(MaxInput)))
 		}
 	}
-	if cfg.Site > ExactRVGA {
-		errs = append(errs, fmt.Errorf("blr: unknown site %d: want RVGA, JaakkolaJordan or ExactRVGA", cfg.Site))
+	if cfg.Approximation > ExactRVGA {
+		errs = append(errs, fmt.Errorf("blr: unknown site %d: want RVGA, JaakkolaJordan or ExactRVGA", cfg.Approximation))
 	}
 	if cfg.Refactor < 0 || int64(cfg.Refactor) > math.MaxUint32 {
 		errs = append(errs, fmt.Errorf("blr: refactor %d: want a count of updates, or 0 for %d", cfg.Refactor, defaultRefactor))
@@ -123,8 +123,8 @@ func New(cfg Config) (*Posterior, error) {
 	if cfg.XiTolerance != 0 && !validTolerance(cfg.XiTolerance) {
 		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: want a number above 0, or 0 for the fixed point", cfg.XiTolerance))
 	}
-	if cfg.XiTolerance != 0 && cfg.Site != JaakkolaJordan {
-		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: the site %v has no ξ", cfg.XiTolerance, cfg.Site))
+	if cfg.XiTolerance != 0 && cfg.Approximation != JaakkolaJordan {
+		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: the site %v has no ξ", cfg.XiTolerance, cfg.Approximation))
 	}
 	if cfg.Block < 0 || cfg.Block > MaxBlock {
 		errs = append(errs, fmt.Errorf("blr: block %d: want 1 to %d events, or 0 for 1", cfg.Block, MaxBlock))
@@ -135,7 +135,7 @@ func New(cfg Config) (*Posterior, error) {
 
 	p := &Posterior{}
 	p.allocate(cfg.Dim, max(cfg.Block, 1))
-	p.site, p.refactor = cfg.Site, cfg.Refactor
+	p.site, p.refactor = cfg.Approximation, cfg.Refactor
 	if p.refactor == 0 {
 		p.refactor = defaultRefactor
 	}
@@ -180,8 +180,8 @@ func (p *Posterior) allocate(dim, block int) {
 // Dim returns the number of inputs D.
 func (p *Posterior) Dim() int { return p.dim }
 
-// Site returns the approximation of the likelihood in use.
-func (p *Posterior) Site() Site { return p.site }
+// Approximation returns the approximation of the likelihood in use.
+func (p *Posterior) Approximation() Approximation { return p.site }
 
 // Alike reports whether p and q started from the same configuration.
 func (p *Posterior) Alike(q *Posterior) bool {

@@ -11,10 +11,10 @@ import (
 // belief stays so, but may be weaker. Its site can be withdrawn as any other.
 func TestTheOtherLabelTwiceOutweighsALabel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, site := range []Site{RVGA, JaakkolaJordan, ExactRVGA} {
+	for _, site := range []Approximation{RVGA, JaakkolaJordan, ExactRVGA} {
 		for range 200 {
 			variance := math.Exp(6*r.Float64() - 3)
-			p := mustNew(t, Config{Dim: 2, Mean: []float64{r.NormFloat64(), 0}, Precision: []float64{1 / variance, 1}, Site: site})
+			p := mustNew(t, Config{Dim: 2, Mean: []float64{r.NormFloat64(), 0}, Precision: []float64{1 / variance, 1}, Approximation: site})
 			x := []float64{1, 0.3 * r.NormFloat64()}
 			before, _ := p.Moments(x)
 			p.Update(x, -1, 1)

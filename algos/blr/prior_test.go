@@ -5,7 +5,7 @@ import "fmt"
 // SetSite makes later events and refreshes use another site. A Sweep then changes the
 // absorbed sites too. A sweep under RVGA corrects the intervals of JaakkolaJordan, which
 // are far too narrow where p saturates. It panics on an unknown site.
-func (p *Posterior) SetSite(site Site) {
+func (p *Posterior) SetSite(site Approximation) {
 	if site > ExactRVGA {
 		panic(fmt.Sprintf("blr: unknown site %d", site))
 	}
@@ -26,7 +26,7 @@ func (p *Posterior) SetSite(site Site) {
 //
 // It returns k and what Sweep returns. The result merges only with posteriors that have
 // the same prior.
-func (p *Posterior) FitPrior(recs []Record) (k, moved float64, err error) {
+func (p *Posterior) FitPrior(recs []Site) (k, moved float64, err error) {
 	square := 0.0
 	for j, τ := range p.precision0 {
 		d := p.mean[j] - p.mean0[j]

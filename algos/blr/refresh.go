@@ -18,29 +18,29 @@ import (
 // ξ and q(β) together; for R-VGA it is a coordinate step of Gaussian variational
 // inference. MEASURED.md says why it helps.
 //
-// rec becomes the record of the new site, with its Phi and Fades. moved is the change of
+// site becomes the new one, with its Phi and Fades. moved is the change of
 // x's mean log-odds, in nats. It costs O(D²) without allocation, and one factoring if 1−ha
 // is small. Errors are those of Unlearn; then nothing has changed.
-func (p *Posterior) Refresh(rec *Record) (moved float64, err error) {
-	moved, err = p.refresh(rec)
+func (p *Posterior) Refresh(site *Site) (moved float64, err error) {
+	moved, err = p.refresh(site)
 	if err == nil {
-		p.corrected(rec.X)
+		p.corrected(site.X)
 	}
 	return moved, err
 }
 
-func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
-	if err := p.checkRecord(rec); err != nil {
+func (p *Posterior) refresh(site *Site) (moved float64, err error) {
+	if err := p.checkSite(site); err != nil {
 		return 0, err
 	}
-	x := rec.X
-	h, eta, left := p.standing(rec)
-	phi := float64(rec.Phi * left)
-	if !(phi > 0 && phi <= MostPower) || rec.Y != 1 && rec.Y != -1 {
+	x := site.X
+	h, eta, left := p.faded(site)
+	phi := float64(site.Phi * left)
+	if !(phi > 0 && phi <= MostPower) || site.Y != 1 && site.Y != -1 {
 		if left == 0 {
 			return 0, nil // it has faded to nothing
 		}
-		return 0, fmt.Errorf("blr: the record's label is %v, to the power %v", rec.Y, rec.Phi)
+		return 0, fmt.Errorf("blr: the record's label is %v, to the power %v", site.Y, site.Phi)
 	}
 	p.vx(p.u, x)
 	a, m := max(triangle.Dot(x, p.u), 0), triangle.InOrder(p.mean, x)
@@ -57,10 +57,10 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	} else if float64(a*(1-beyondPrior)) > float64(prior*rest) {
 		return 0, fmt.Errorf("blr: refresh a site without which the variance along x is %v, the prior's is %v: %w", a/rest, prior, ErrIndefinite)
 	}
-	st := p.solve((m-float64(eta*a))/rest, min(a/rest, prior), rec.Y, phi)
+	st := p.solve((m-float64(eta*a))/rest, min(a/rest, prior), site.Y, phi)
 	dh, de := st.H-h, st.Eta-eta
-	st.R, st.Evidence = rec.R, rec.Evidence // as when it was learnt
-	rec.Step, rec.Phi, rec.Fades = st, phi, p.Fades()
+	st.R, st.Evidence = site.R, site.Evidence // as when it was learnt
+	site.Step, site.Phi, site.Fades = st, phi, p.Fades()
 	if a == 0 {
 		return 0, nil
 	}
@@ -69,19 +69,19 @@ func (p *Posterior) refresh(rec *Record) (moved float64, err error) {
 	return math.Abs((m - was) + float64((de-float64(dh*m))/(1+float64(dh*a))*a)), nil
 }
 
-// Sweep refreshes the sites of all recs in order and computes V again at the end. moved is
+// Sweep refreshes all sites in order and computes V again at the end. moved is
 // the largest change of an event's mean log-odds by its own refresh, in nats. Three sweeps
 // bring an incremental fit to the log loss of the batch fit. On an error, the sites of the
-// records before it are refreshed.
-func (p *Posterior) Sweep(recs []Record) (moved float64, err error) {
-	for i := range recs {
-		d, err := p.refresh(&recs[i])
+// sites before it are refreshed.
+func (p *Posterior) Sweep(sites []Site) (moved float64, err error) {
+	for i := range sites {
+		d, err := p.refresh(&sites[i])
 		if err != nil {
 			return moved, fmt.Errorf("record %d: %w", i, err)
 		}
 		moved = max(moved, d)
 		p.corrections++
-		if p.corrections%probeEvery == 0 && !(p.residual(recs[i].X) <= probeTolerance) {
+		if p.corrections%probeEvery == 0 && !(p.residual(sites[i].X) <= probeTolerance) {
 			p.repaired++
 			p.remake()
 		}
@@ -97,13 +97,13 @@ func (p *Posterior) Sweep(recs []Record) (moved float64, err error) {
 //
 // the prior counts once, each site once. With equal sites it is the sequential posterior
 // to rounding. Sites solved separately change p by .01 to .02 for four parts, but not the
-// error rate; a Sweep over all records removes the difference. Merge only parts with the
+// error rate; a Sweep over all sites removes the difference. Merge only parts with the
 // same input coordinates. If parts have their own standardisation or experts, average
 // their log-odds instead.
 //
 // The parts stay as they are. Updates, corrections and log evidence are sums. The error
 // says which configurations differ. With a half-life each part's sites have faded by its
-// own count of events, and its records do not fit the result.
+// own count of events, and its sites do not fit the result.
 func Merge(parts ...*Posterior) (*Posterior, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("blr: merge no posteriors")

@@ -12,10 +12,10 @@ import (
 )
 
 // learnAll returns a posterior of the stream's events and their records.
-func learnAll(t testing.TB, cfg Config, seed uint64, n int) (*Posterior, []Record) {
+func learnAll(t testing.TB, cfg Config, seed uint64, n int) (*Posterior, []Site) {
 	t.Helper()
 	p, s := mustNew(t, cfg), newStream(seed, cfg.Dim)
-	recs := make([]Record, n)
+	recs := make([]Site, n)
 	for i := range recs {
 		recs[i] = p.Update(s.next())
 	}
@@ -24,7 +24,7 @@ func learnAll(t testing.TB, cfg Config, seed uint64, n int) (*Posterior, []Recor
 
 // bound is (11) with its prior, ln|V₀|'s sign set right, and the sites of recs:
 // the sum over events of E[ln bound] less KL(posterior‖prior).
-func boundOf(p *Posterior, recs []Record) float64 {
+func boundOf(p *Posterior, recs []Site) float64 {
 	quad := 0.5*triangle.InOrder(p.eta, p.mean) + 0.5*p.LogDetV()
 	for j, τ := range p.precision0 {
 		quad += 0.5*math.Log(τ) - 0.5*τ*p.mean0[j]*p.mean0[j]
@@ -41,7 +41,7 @@ func boundOf(p *Posterior, recs []Record) float64 {
 // xᵀ(V + wwᵀ)x, the batch fit's fixed point for this prior.
 func TestRefreshClimbsToTheFixedPoint(t *testing.T) {
 	const dim = 6
-	p, recs := learnAll(t, Config{Dim: dim, Precision: []float64{1, 2, 1, 0.5, 3, 1}, Mean: []float64{0, 1, 0, 0, -1, 0}, Site: JaakkolaJordan}, 80, 200)
+	p, recs := learnAll(t, Config{Dim: dim, Precision: []float64{1, 2, 1, 0.5, 3, 1}, Mean: []float64{0, 1, 0, 0, -1, 0}, Approximation: JaakkolaJordan}, 80, 200)
 	last := boundOf(p, recs)
 	if relative(last, p.LogEvidence()) > 1e-10 {
 		t.Fatalf("the bound is %v, by its increments %v", last, p.LogEvidence())
@@ -92,7 +92,7 @@ func TestRefreshClimbsToTheFixedPoint(t *testing.T) {
 // sites end, h = φE[σ′] and r = φ(y₊ − E σ) under the whole posterior.
 func TestExactSweepsAreVariationalInference(t *testing.T) {
 	const dim = 4
-	p, recs := learnAll(t, Config{Dim: dim, Site: ExactRVGA}, 81, 80)
+	p, recs := learnAll(t, Config{Dim: dim, Approximation: ExactRVGA}, 81, 80)
 	for range 60 {
 		moved, err := p.Sweep(recs)
 		if err != nil {
@@ -116,7 +116,7 @@ func TestExactSweepsAreVariationalInference(t *testing.T) {
 func TestRefreshThenUnlearn(t *testing.T) {
 	for _, site := range sites {
 		t.Run(fmt.Sprint(site), func(t *testing.T) {
-			cfg := Config{Dim: 5, Site: site, HalfLife: 100}
+			cfg := Config{Dim: 5, Approximation: site, HalfLife: 100}
 			p, recs := learnAll(t, cfg, 82, 130)
 			s := newStream(83, 5)
 			for range 3 {
@@ -144,7 +144,7 @@ func TestRefreshThenUnlearn(t *testing.T) {
 // beyond the prior's, though below what one site could not have left.
 func TestRefreshRefusesAWithdrawnSite(t *testing.T) {
 	for _, site := range sites {
-		p := mustNew(t, Config{Dim: 2, Site: site})
+		p := mustNew(t, Config{Dim: 2, Approximation: site})
 		rec := p.Update([]float64{1, 2}, 1, 1)
 		for _, x := range [][]float64{{1, 0}, {0.5, -0.25}, {0, 0.1}} {
 			p.Update(x, -1, 1)
@@ -167,10 +167,10 @@ func TestRefreshRefusesAWithdrawnSite(t *testing.T) {
 func TestRefreshThin(t *testing.T) {
 	for _, site := range sites {
 		for _, size := range []float64{1e3, 1e5} {
-			p := mustNew(t, Config{Dim: 3, Site: site})
+			p := mustNew(t, Config{Dim: 3, Approximation: site})
 			p.Update([]float64{1, 0.5, 0}, 1, 1)
 			want := p.Clone()
-			rec := Record{X: []float64{size, -size, 2 * size}, Y: 1, Phi: 1, Step: Step{H: 0.25, Eta: 0.5}}
+			rec := Site{X: []float64{size, -size, 2 * size}, Y: 1, Phi: 1, Step: Step{H: 0.25, Eta: 0.5}}
 			p.cov.MulVec(p.u, rec.X)
 			p.addSite(rec.X, rec.H, rec.Eta, triangle.InOrder(p.mean, rec.X), triangle.Dot(rec.X, p.u))
 			p.remake()
@@ -206,7 +206,7 @@ func TestMerge(t *testing.T) {
 	var parts [4]*Posterior
 	whole := mustNew(t, cfg)
 	for k := range parts {
-		var recs []Record
+		var recs []Site
 		parts[k], recs = learnAll(t, cfg, uint64(90+k), 50+30*k)
 		for _, r := range recs {
 			whole.precision.AddOuter(r.H, r.X)
@@ -255,7 +255,7 @@ func TestMergeRefuses(t *testing.T) {
 		"dim":       mustNew(t, Config{Dim: 3}),
 		"mean":      mustNew(t, Config{Dim: 2, Mean: []float64{0, 1}}),
 		"precision": mustNew(t, Config{Dim: 2, Precision: []float64{2, 1}}),
-		"site":      mustNew(t, Config{Dim: 2, Site: JaakkolaJordan}),
+		"site":      mustNew(t, Config{Dim: 2, Approximation: JaakkolaJordan}),
 		"half-life": mustNew(t, Config{Dim: 2, HalfLife: 100}),
 	} {
 		if _, err := Merge(p, q); err == nil {

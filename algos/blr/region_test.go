@@ -13,7 +13,7 @@ func TestFallIsThatOfBothLabels(t *testing.T) {
 	for _, site := range sites {
 		for _, block := range []int{1, 16} {
 			const dim = 7
-			p, s := mustNew(t, Config{Dim: dim, Site: site, Block: block}), newStream(3, dim)
+			p, s := mustNew(t, Config{Dim: dim, Approximation: site, Block: block}), newStream(3, dim)
 			for range 37 {
 				x, y, phi := s.next()
 				p.Update(x, y, phi)

@@ -7,21 +7,21 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// A Site is the approximation of one event's likelihood σ(yz)^φ, z = βᵀx, by a Gaussian in
+// An Approximation is that of one event's likelihood σ(yz)^φ, z = βᵀx, by a Gaussian in
 // z. It yields the curvature h and the step r of the package doc.
-type Site uint8
+type Approximation uint8
 
 const (
 	// RVGA is the implicit recursive variational Gaussian approximation, with its two
 	// expectations by the probit approximation. The default.
-	RVGA Site = iota
+	RVGA Approximation = iota
 	// JaakkolaJordan is the paper's bound exp(yz/2 − λ(ξ)z²) with its best ξ.
 	JaakkolaJordan
 	// ExactRVGA is RVGA with its expectations by quadrature, at ten times the cost.
 	ExactRVGA
 )
 
-func (s Site) String() string {
+func (s Approximation) String() string {
 	switch s {
 	case RVGA:
 		return "rvga"
@@ -30,7 +30,7 @@ func (s Site) String() string {
 	case ExactRVGA:
 		return "rvga-exact"
 	}
-	return fmt.Sprintf("Site(%d)", uint8(s))
+	return fmt.Sprintf("Approximation(%d)", uint8(s))
 }
 
 // A Step is a solved site: what one event does to the belief.
@@ -49,7 +49,7 @@ type Step struct {
 // m finite, a ≥ 0 in nats², y = ±1, phi in (0, MostPower]. It solves for y = +1 at y·m, so that a
 // model trained on flipped labels from a symmetric prior is the exact mirror image. Larger
 // |m| and a count as 10¹⁴⁰. It costs 0.1 µs, ExactRVGA 3 to 30.
-func (s Site) Solve(m, a, y, phi float64) Step {
+func (s Approximation) Solve(m, a, y, phi float64) Step {
 	m, a = min(max(m, -farthest), farthest), min(a, farthest)
 	var st Step
 	switch s {

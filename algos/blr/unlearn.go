@@ -10,9 +10,9 @@ import (
 	"hamlet/algos/internal/triangle"
 )
 
-// A Record is one event as the posterior absorbed it: all that Unlearn and Refresh need.
+// A Site is one event as the posterior absorbed it: all that Unlearn and Refresh need.
 // It added H·xxᵀ to Λ and Eta·x to η; with a half-life both have faded since.
-type Record struct {
+type Site struct {
 	X      []float64 // the inputs, of length D
 	Y, Phi float64   // the label ±1, and the power of its likelihood, at most MostPower
 	Step             // the site
@@ -45,34 +45,34 @@ const (
 	mostShift = 2 * MostPower
 )
 
-// standing returns the site of rec after forgetting, and the part left of it.
-func (p *Posterior) standing(rec *Record) (h, eta, left float64) {
+// faded returns what forgetting has left of a site, and which part that is.
+func (p *Posterior) faded(site *Site) (h, eta, left float64) {
 	left = 1
-	for n := rec.Fades; n < p.Fades() && left > 0; n++ {
+	for n := site.Fades; n < p.Fades() && left > 0; n++ {
 		left *= p.keep
 	}
-	return float64(rec.H * left), float64(rec.Eta * left), left
+	return float64(site.H * left), float64(site.Eta * left), left
 }
 
-// checkRecord refuses a record that no posterior can have made. It panics if its inputs
+// checkSite refuses a site that no posterior can have made. It panics if its inputs
 // have the wrong length.
-func (p *Posterior) checkRecord(rec *Record) error {
-	p.checkLength(len(rec.X))
-	for j, v := range rec.X {
+func (p *Posterior) checkSite(site *Site) error {
+	p.checkLength(len(site.X))
+	for j, v := range site.X {
 		if !(math.Abs(v) <= MaxInput) {
 			return fmt.Errorf("blr: input %d of the record is %v", j, v)
 		}
 	}
-	if !(rec.H >= 0 && rec.H <= 0.25*MostPower) || !(math.Abs(rec.Eta) <= mostShift) {
-		return fmt.Errorf("blr: the record's site has curvature %v and shift %v", rec.H, rec.Eta)
+	if !(site.H >= 0 && site.H <= 0.25*MostPower) || !(math.Abs(site.Eta) <= mostShift) {
+		return fmt.Errorf("blr: the record's site has curvature %v and shift %v", site.H, site.Eta)
 	}
-	if rec.Fades > p.Fades() {
-		return fmt.Errorf("blr: the record was made after %d fadings, there have been %d", rec.Fades, p.Fades())
+	if site.Fades > p.Fades() {
+		return fmt.Errorf("blr: the record was made after %d fadings, there have been %d", site.Fades, p.Fades())
 	}
 	return nil
 }
 
-// Unlearn subtracts what forgetting has left of the site of rec from Λ and η. Later sites
+// Unlearn subtracts what forgetting has left of site from Λ and η. Later sites
 // change only in a Refresh. Neither Updates nor the log evidence changes. With
 // u = Vx, m = wᵀx, a = xᵀVx and q = 1 − ha,
 //
@@ -81,20 +81,20 @@ func (p *Posterior) checkRecord(rec *Record) error {
 //
 // for Δη = −e·x. It costs O(D²) without allocation; if q is small, it costs a factoring.
 // It probes V. The error wraps ErrIndefinite if the site is not in the belief, or says why
-// rec is invalid; then nothing has changed. It panics if rec.X has the wrong length.
-func (p *Posterior) Unlearn(rec Record) (Receipt, error) {
-	if err := p.checkRecord(&rec); err != nil {
+// site is invalid; then nothing has changed. It panics if site.X has the wrong length.
+func (p *Posterior) Unlearn(site Site) (Receipt, error) {
+	if err := p.checkSite(&site); err != nil {
 		return Receipt{}, err
 	}
-	x := rec.X
-	h, eta, left := p.standing(&rec)
+	x := site.X
+	h, eta, left := p.faded(&site)
 	p.vx(p.u, x)
 	a, m := max(triangle.Dot(x, p.u), 0), triangle.InOrder(p.mean, x)
 	rest := 1 - float64(h*a)
 	// Without the site, Λ is the prior's plus other sites. So a/q is at most the prior's
 	// variance of xᵀβ.
 	prior := p.priorVariance(x)
-	receipt := Receipt{H: h, Eta: eta, R: float64(rec.R * left), Xi: rec.Xi}
+	receipt := Receipt{H: h, Eta: eta, R: float64(site.R * left), Xi: site.Xi}
 	before := p.logDetV
 	if rest < thinnest {
 		after, err := p.withdrawThin(x, h, eta)

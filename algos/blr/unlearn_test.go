@@ -59,13 +59,13 @@ func TestUnlearnRestores(t *testing.T) {
 	for _, site := range sites {
 		for _, dim := range []int{1, 5, 58} {
 			t.Run(fmt.Sprintf("%v/d=%d", site, dim), func(t *testing.T) {
-				p := mustNew(t, Config{Dim: dim, Site: site})
+				p := mustNew(t, Config{Dim: dim, Approximation: site})
 				s := newStream(70, dim)
 				for range 100 {
 					p.Update(s.next())
 				}
 				before, moments := p.Clone(), make([]float64, dim)
-				var recs []Record
+				var recs []Site
 				for range 50 {
 					recs = append(recs, p.Update(s.next()))
 				}
@@ -106,7 +106,7 @@ func TestUnlearnWithForgetting(t *testing.T) {
 	const dim = 6
 	cfg := Config{Dim: dim, HalfLife: 150, Precision: []float64{1, 2, 3, 4, 5, 6}, Mean: []float64{1, 0, -1, 0, 0, 2}}
 	p, s := mustNew(t, cfg), newStream(71, dim)
-	gone, without := map[int]Record{}, p.Clone()
+	gone, without := map[int]Site{}, p.Clone()
 	for n := range 777 {
 		x, y, phi := s.next()
 		rec := p.Update(x, y, phi)
@@ -146,8 +146,8 @@ func TestUnlearnWithForgetting(t *testing.T) {
 func TestReceipt(t *testing.T) {
 	const dim = 5
 	for _, site := range sites {
-		p, s := mustNew(t, Config{Dim: dim, Site: site}), newStream(72, dim)
-		var recs []Record
+		p, s := mustNew(t, Config{Dim: dim, Approximation: site}), newStream(72, dim)
+		var recs []Site
 		for range 30 {
 			recs = append(recs, p.Update(s.next()))
 		}
@@ -184,7 +184,7 @@ func TestReceipt(t *testing.T) {
 // Unlearn refuses a site that is not in the belief, and nothing changes.
 func TestUnlearnRefuses(t *testing.T) {
 	p, s := mustNew(t, Config{Dim: 3, HalfLife: 100}), newStream(73, 3)
-	var last Record
+	var last Site
 	for range 120 {
 		last = p.Update(s.next())
 	}
@@ -197,7 +197,7 @@ func TestUnlearnRefuses(t *testing.T) {
 	curved.H, bent.Eta = math.NaN(), math.Inf(1)
 	far.X = []float64{1, math.NaN(), 0}
 	for name, c := range map[string]struct {
-		rec        Record
+		rec        Site
 		indefinite bool
 	}{
 		"huge": {huge, true}, "alien": {alien, true}, "future": {future, false}, "NaN": {curved, false}, "Inf": {bent, false}, "x": {far, false},
@@ -232,7 +232,7 @@ func TestUnlearnThin(t *testing.T) {
 		p := mustNew(t, Config{Dim: 3})
 		p.Update([]float64{1, 0.5, 0}, 1, 1)
 		before := p.Clone()
-		rec := Record{X: []float64{size, -size, 2 * size}, Y: 1, Phi: 1, Step: Step{H: 0.25, Eta: 0.5}}
+		rec := Site{X: []float64{size, -size, 2 * size}, Y: 1, Phi: 1, Step: Step{H: 0.25, Eta: 0.5}}
 		p.cov.MulVec(p.u, rec.X)
 		p.addSite(rec.X, rec.H, rec.Eta, triangle.InOrder(p.mean, rec.X), triangle.Dot(rec.X, p.u))
 		p.remake()
@@ -285,7 +285,7 @@ func TestRandomCorrections(t *testing.T) {
 func randomWalk(t testing.TB, n int) (worst float64) {
 	const dim, kept = 58, 500
 	p, s := mustNew(t, Config{Dim: dim, HalfLife: 20_000}), newStream(75, dim)
-	var recs []Record
+	var recs []Site
 	for i := range n {
 		switch k := s.r.IntN(10); {
 		case k < 6 || len(recs) < 10:

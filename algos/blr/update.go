@@ -13,10 +13,10 @@ const MostPower = 2
 
 // Update learns one event: inputs x and label y = ±1. It raises the likelihood to the
 // power phi in (0, MostPower]. It costs O(D²) and allocates nothing. It does not change x. The
-// posterior does not refer to x afterwards, but the record does. Update panics before any
+// posterior does not refer to x afterwards, but the site does. Update panics before any
 // change if len(x) ≠ D, an entry is not finite, y is not ±1 or phi is not in (0, MostPower]. If
-// an entry exceeds 2¹⁰⁰, Update divides x by a power of two, and the record holds that copy.
-func (p *Posterior) Update(x []float64, y, phi float64) Record {
+// an entry exceeds 2¹⁰⁰, Update divides x by a power of two, and the site holds that copy.
+func (p *Posterior) Update(x []float64, y, phi float64) Site {
 	p.checkLength(len(x))
 	x, _ = Shortened(x)
 	checkLabel(y, phi)
@@ -48,9 +48,9 @@ func (p *Posterior) momentsAlong(x []float64) (m, a float64) {
 }
 
 // absorb learns the event; p.u holds Vx.
-func (p *Posterior) absorb(x []float64, m, a, y, phi float64) Record {
+func (p *Posterior) absorb(x []float64, m, a, y, phi float64) Site {
 	st := p.solve(m, a, y, phi)
-	rec := Record{X: x, Y: y, Phi: phi, Step: st, Fades: p.Fades()}
+	site := Site{X: x, Y: y, Phi: phi, Step: st, Fades: p.Fades()}
 	ha := float64(st.H * a)
 	p.add(x, p.u, st.H, -st.H/(1+ha)) // Sherman–Morrison
 	for j, v := range x {
@@ -78,7 +78,7 @@ func (p *Posterior) absorb(x []float64, m, a, y, phi float64) Record {
 		p.repaired++
 		p.remake()
 	}
-	return rec
+	return site
 }
 
 func (p *Posterior) solve(m, a, y, phi float64) Step {

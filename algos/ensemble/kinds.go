@@ -85,7 +85,7 @@ type booster struct {
 // not name the booster do not change.
 var boosters = [...]booster{
 	{
-		kind: LogitTrees, bins: treeBins, read: reader(checkGrown),
+		kind: LogitTrees, bins: treeBins, read: decoder(checkGrown),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := boost.NewLogitTrees(d, s.y, boost.LogitTreesConfig{
 				Rounds: s.rounds(), Weights: s.ω, Depth: s.depth(), Clip: leafClip, Shrink: shrink})
@@ -93,7 +93,7 @@ var boosters = [...]booster{
 		},
 	},
 	{
-		kind: RealAdaBoost, bins: bins, read: reader(checkTrees),
+		kind: RealAdaBoost, bins: bins, read: decoder(checkTrees),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := boost.NewRealAdaBoost(d, s.y, boost.RealAdaBoostConfig{
 				Rounds: s.rounds(), Weights: s.ω, Depth: 2, Shrink: shrink})
@@ -101,7 +101,7 @@ var boosters = [...]booster{
 		},
 	},
 	{
-		kind: POEBoostDS, bins: bins, read: reader(checkVotes),
+		kind: POEBoostDS, bins: bins, read: decoder(checkVotes),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := poeboost.NewDiscrete(d, s.y, poeboost.DiscreteConfig{
 				Rounds: s.rounds(), Weights: s.ω, ErrorRate: poeboost.Minimising})
@@ -109,7 +109,7 @@ var boosters = [...]booster{
 		},
 	},
 	{
-		kind: POEBoostCS, bins: bins, read: reader(checkOpinions),
+		kind: POEBoostCS, bins: bins, read: decoder(checkOpinions),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := poeboost.NewContinuous(d, s.y, poeboost.ContinuousConfig{
 				Rounds: min(s.rounds(), opinionRounds), Weights: s.ω, Learner: poeboost.Newton, Pooled: true})
@@ -117,14 +117,14 @@ var boosters = [...]booster{
 		},
 	},
 	{
-		kind: AdaBoost, bins: bins, read: reader(checkStumps),
+		kind: AdaBoost, bins: bins, read: decoder(checkStumps),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := boost.NewAdaBoost(d, s.y, boost.AdaBoostConfig{Rounds: s.rounds(), Weights: s.ω})
 			return train(ctx, b, err)
 		},
 	},
 	{
-		kind: BHBoost, bins: profileBins, read: reader(checkProfiles),
+		kind: BHBoost, bins: profileBins, read: decoder(checkProfiles),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := boost.NewBHBoost(d, s.y, boost.BHBoostConfig{
 				Rounds: s.rounds(), Weights: s.ω, Shrink: shrink})
@@ -132,13 +132,13 @@ var boosters = [...]booster{
 		},
 	},
 	{
-		kind: VIBoost, bins: bins, read: reader(checkTerms),
+		kind: VIBoost, bins: bins, read: decoder(checkTerms),
 		build: func(ctx context.Context, s *sample, d *boost.Data) (function, error) {
 			b, err := viboost.New(d, s.y, viboost.Config{Rounds: s.rounds(), Inner: innerPasses, Weights: s.ω})
 			return train(ctx, b, err)
 		},
 	},
-	{kind: BBLR, read: reader(checkLinear), build: buildLinear},
+	{kind: BBLR, read: decoder(checkLinear), build: buildLinear},
 }
 
 // Kinds returns all kinds, the default ensemble first.
@@ -195,8 +195,8 @@ func buildLinear(ctx context.Context, s *sample, _ *boost.Data) (function, error
 	return m, nil
 }
 
-// reader returns a function that reads an E and checks it.
-func reader[E any, P interface {
+// decoder returns a function that reads an E and checks it.
+func decoder[E any, P interface {
 	*E
 	function
 	encoding.BinaryUnmarshaler

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The range of log₂ of a table's slots. places stores an index in 24 bits of a cell.
+// The range of log₂ of a table's slots. An indexTable stores an index in 24 bits of a cell.
 const (
 	MinTableBits = 8
 	MaxTableBits = 24
@@ -27,7 +27,7 @@ type Hasher struct {
 	present bitmap // the indices of the current message; empty between messages
 	folded  []byte // the current text, folded
 	bounds  []uint32
-	numbers places
+	numbers indexTable
 	trace   *Trace // nil but while Trace asks for one
 }
 

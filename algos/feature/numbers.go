@@ -13,10 +13,10 @@ type Number struct {
 	Value float64
 }
 
-// places maps an index to its position in a Sparse, by open addressing. The low 24 bits
+// indexTable maps an index to its position in a Sparse, by open addressing. The low 24 bits
 // of a cell are an index, the high 8 the generation that wrote it. Each vector is one
 // generation, so the cells are cleared only once in 255 vectors.
-type places struct {
+type indexTable struct {
 	cells      []uint32
 	at         []uint32 // cells[p] is Sparse.Index[at[p]]
 	generation uint32
@@ -24,7 +24,7 @@ type places struct {
 
 // begin starts a generation of at most n features. It returns the mask of the cells that
 // the generation uses, and its tag.
-func (p *places) begin(n int) (mask, tag uint32) {
+func (p *indexTable) begin(n int) (mask, tag uint32) {
 	size := 1 << bits.Len(uint(2*n+1))
 	p.generation++
 	if len(p.cells) < size {

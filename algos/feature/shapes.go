@@ -17,7 +17,7 @@ func (h *Hasher) Shapes(dst []uint32, text []byte, n int) []uint32 {
 	}
 	h.folded = slices.Grow(h.folded[:0], len(text)+wordLoad)[:len(text)+wordLoad]
 	if h.trace != nil {
-		h.trace.kept(text)
+		h.trace.locate(text)
 	}
 	return h.grams(dst, shape(h.folded, text), n)
 }

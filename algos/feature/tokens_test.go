@@ -143,7 +143,7 @@ func TestTraceFindsSharedSlots(t *testing.T) {
 	if numbersSlots := len(numbers.Index); numbersSlots == 1 && !trace.Shared[0] {
 		t.Error("two names of one slot do not share it")
 	}
-	places := slices.Clone(trace.Places)
+	places := slices.Clone(trace.Spans)
 	if len(places) != 2 || places[0].Begin != 0 || places[1].Begin != 2 {
 		t.Errorf("places of numbers: %+v", places)
 	}

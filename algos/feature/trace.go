@@ -6,23 +6,23 @@ import "github.com/cespare/xxhash/v2"
 // hashing itself writes it ([Hasher.Trace]), so that no second tokenizer must agree with it.
 // A Trace may be used again.
 type Trace struct {
-	// Places are the places of all features, in no particular order. A feature has a place
-	// for each time it occurs. One that depends on no place has none, such as the length
+	// Spans are where the features stand, in no particular order. A feature has a span
+	// for each time it occurs. One that stands nowhere has none, such as the length
 	// of WordsByLength.
-	Places []Place
+	Spans []Span
 
 	// Shared says of each feature whether something else in the text has its slot too:
 	// another word, pair, n-gram or name with the same index.
 	Shared []bool
 
-	ordered bool     // place k is that of element k of the index: Strings
+	ordered bool     // span k is that of element k of the index: Strings
 	at      []uint32 // of the text that is read: where the bytes of the folded text stand; nil: there
 	first   map[uint32]int32
 	content []uint64 // of each feature, a hash of what it was first
 }
 
-// A Place is where a feature stands once.
-type Place struct {
+// A Span is where a feature stands once.
+type Span struct {
 	Feature    int // its position in the index
 	Begin, End int // bytes [Begin, End) of the text; of [Hasher.Numbers], numbers [Begin, End)
 
@@ -35,12 +35,12 @@ type Place struct {
 func (h *Hasher) Trace(t *Trace) {
 	h.trace = t
 	if t != nil {
-		t.Places, t.ordered, t.at = t.Places[:0], false, t.at[:0]
+		t.Spans, t.ordered, t.at = t.Spans[:0], false, t.at[:0]
 	}
 }
 
-// Resolve finishes t with the index that was read: it sets the features of Places, without
-// the places of features that the index lacks, and Shared.
+// Resolve finishes t with the index that was read: it sets the features of Spans, without
+// the spans of features that the index lacks, and Shared.
 func (t *Trace) Resolve(index []uint32) {
 	if t.first == nil {
 		t.first = map[uint32]int32{}
@@ -52,8 +52,8 @@ func (t *Trace) Resolve(index []uint32) {
 			t.first[i] = int32(k)
 		}
 	}
-	kept := t.Places[:0]
-	for k, p := range t.Places {
+	kept := t.Spans[:0]
+	for k, p := range t.Spans {
 		first, known := t.first[p.index]
 		if !known {
 			continue
@@ -71,7 +71,7 @@ func (t *Trace) Resolve(index []uint32) {
 		}
 		kept = append(kept, p)
 	}
-	t.Places = kept
+	t.Spans = kept
 	if t.ordered {
 		for k, i := range index {
 			t.Shared[k] = t.Shared[t.first[i]]
@@ -79,14 +79,14 @@ func (t *Trace) Resolve(index []uint32) {
 	}
 }
 
-// add adds a place of what has the content.
+// add adds a span of what has the content.
 func (t *Trace) add(index uint32, begin, end int, content uint64) {
-	t.Places = append(t.Places, Place{Begin: begin, End: end, index: index, content: content | 1})
+	t.Spans = append(t.Spans, Span{Begin: begin, End: end, index: index, content: content | 1})
 }
 
-// words adds the places of words and pairs. bounds are those of [Hasher.words]; index is not
+// words adds the spans of words and pairs. bounds are those of [Hasher.words]; index is not
 // sieved: a word, then of each further one the word and the pair that it ends. If a word's
-// hash is 0, which is one in 2⁶⁴, its pair is missing and no place is known.
+// hash is 0, which is one in 2⁶⁴, its pair is missing and no span is known.
 func (t *Trace) words(folded []byte, bounds, index []uint32) {
 	if len(index)+1 != len(bounds) {
 		return
@@ -103,9 +103,9 @@ func (t *Trace) words(folded []byte, bounds, index []uint32) {
 	}
 }
 
-// kept notes where the bytes of text's shape stand. [shape] leaves out a byte that it has
-// kept twice just before, so three bytes decide about the last of them.
-func (t *Trace) kept(text []byte) {
+// locate notes where the bytes of text's shape stand. [shape] leaves out a byte that it has
+// locate twice just before, so three bytes decide about the last of them.
+func (t *Trace) locate(text []byte) {
 	var scratch [4]byte
 	for i := range text {
 		window := text[max(0, i-2) : i+1]
@@ -115,7 +115,7 @@ func (t *Trace) kept(text []byte) {
 	}
 }
 
-// grams adds the places of n-grams; gram j has the index[j].
+// grams adds the spans of n-grams; gram j has the index[j].
 func (t *Trace) grams(folded []byte, index []uint32, n int) {
 	for j, i := range index {
 		begin, end := j, j+n
@@ -126,7 +126,7 @@ func (t *Trace) grams(folded []byte, index []uint32, n int) {
 	}
 }
 
-// strings adds the places of the strings that end at each byte of text. One that would begin
+// strings adds the spans of the strings that end at each byte of text. One that would begin
 // before text stands from its beginning on, and has no content.
 func (t *Trace) strings(text []byte, index []uint32, longest int) {
 	t.ordered = true
@@ -136,11 +136,11 @@ func (t *Trace) strings(text []byte, index []uint32, longest int) {
 		if begin >= 0 {
 			content = xxhash.Sum64(text[begin:end]) | 1
 		}
-		t.Places = append(t.Places, Place{Begin: max(0, begin), End: end, index: i, content: content})
+		t.Spans = append(t.Spans, Span{Begin: max(0, begin), End: end, index: i, content: content})
 	}
 }
 
-// numbers adds the places of numbers that are not 0.
+// numbers adds the spans of numbers that are not 0.
 func (t *Trace) numbers(numbers []Number, index func(name string) uint32) {
 	for k, n := range numbers {
 		if n.Value != 0 {

@@ -113,7 +113,7 @@ const (
 	DefaultTableBits = 18 // Config.TableBits
 )
 
-var siteByName = map[string]blr.Site{
+var siteByName = map[string]blr.Approximation{
 	SiteRVGA: blr.RVGA, SiteJaakkolaJordan: blr.JaakkolaJordan, SiteExactRVGA: blr.ExactRVGA,
 }
 

@@ -21,7 +21,7 @@ import (
 // is memory that is used again: some 20 bytes for each byte that is read of a mail. The zero
 // value is ready.
 type Extract struct {
-	kinds [kinds]*kindExtract // nil before the first body of the kind
+	byKind [kindCount]*kindExtract // nil before the first body of the kind
 }
 
 // of returns the extract of b by a sub-model of this spec, or nil if r is another one.
@@ -29,7 +29,7 @@ func (r *Extract) of(b *Body, s *spec) *kindExtract {
 	if r == nil {
 		return nil
 	}
-	if one := r.kinds[s.kind]; one != nil && one.spec == s && one.isOf(b) {
+	if one := r.byKind[s.kind]; one != nil && one.spec == s && one.isOf(b) {
 		return one
 	}
 	return nil
@@ -65,7 +65,7 @@ type list struct {
 	*text.List
 	view    *text.View
 	from    *text.View // the view that view salts; nil: the list is read
-	readers []int      // the experts that read it
+	experts []int      // the experts that read it
 }
 
 func newKindExtract(s *spec) *kindExtract {
@@ -83,7 +83,7 @@ func newKindExtract(s *spec) *kindExtract {
 			}
 			in.lists = append(in.lists, l)
 		}
-		in.lists[i].readers = append(in.lists[i].readers, k)
+		in.lists[i].experts = append(in.lists[i].experts, k)
 		in.views = append(in.views, in.lists[i].view)
 	}
 	if s.frozen() != nil {
@@ -107,7 +107,7 @@ func (in *kindExtract) isOf(b *Body) bool {
 // An Extractor makes Extracts. It is not safe for concurrent use, but several may be used at
 // once, and beside their model.
 type Extractor struct {
-	specs   [kinds]*spec
+	specs   [kindCount]*spec
 	hashers [2]*feature.Hasher // by text.List.Bits
 	frozen  *feature.Hasher    // of the frozen expert; nil: it reads what another expert reads, or is absent
 }
@@ -115,7 +115,7 @@ type Extractor struct {
 // NewExtractor returns an Extractor for m. It uses nothing of m that changes.
 func (m *Model) NewExtractor() *Extractor { return newExtractor(m.specs) }
 
-func newExtractor(specs [kinds]*spec) *Extractor {
+func newExtractor(specs [kindCount]*spec) *Extractor {
 	r := &Extractor{specs: specs}
 	for bits := range r.hashers {
 		r.hashers[bits] = feature.NewHasher(specs[ofText].cfg.TableBits + bits)
@@ -137,13 +137,13 @@ func (r *Extractor) Read(dst *Extract, b *Body) {
 	k := kindOf(b)
 	defer func() {
 		if recover() != nil {
-			*r, dst.kinds[k] = *newExtractor(r.specs), nil
+			*r, dst.byKind[k] = *newExtractor(r.specs), nil
 		}
 	}()
-	if in := dst.kinds[k]; in == nil || in.spec != r.specs[k] {
-		dst.kinds[k] = newKindExtract(r.specs[k])
+	if in := dst.byKind[k]; in == nil || in.spec != r.specs[k] {
+		dst.byKind[k] = newKindExtract(r.specs[k])
 	}
-	in := dst.kinds[k]
+	in := dst.byKind[k]
 	r.begin(in, b)
 	for i := range in.lists {
 		r.readList(in, i)
@@ -273,17 +273,17 @@ func newFeatures(s *spec) *features {
 // A vectorizer turns bodies into features. It is not safe for concurrent use.
 type vectorizer struct {
 	*Extractor
-	of [kinds]*features
+	byKind [kindCount]*features
 
 	// reading is true while the body is read: what runs depends on the body and the
 	// configuration alone, and nothing has changed yet that the model keeps.
 	reading bool
 }
 
-func newVectorizer(specs [kinds]*spec) *vectorizer {
+func newVectorizer(specs [kindCount]*spec) *vectorizer {
 	r := &vectorizer{Extractor: newExtractor(specs)}
 	for k, s := range specs {
-		r.of[k] = newFeatures(s)
+		r.byKind[k] = newFeatures(s)
 	}
 	return r
 }
@@ -299,7 +299,7 @@ func (r *vectorizer) read(b *Body, s *submodel) *features {
 // s may be nil: the scores are zero then. While a list is hashed, the table of the list
 // before is loaded. What was read ahead is not read again.
 func (r *vectorizer) features(b *Body, s *submodel) *features {
-	in := r.of[kindOf(b)]
+	in := r.byKind[kindOf(b)]
 	ahead := b.Extract.of(b, in.spec)
 	if ahead != nil {
 		in.kindExtract = ahead
@@ -349,7 +349,7 @@ func (r *vectorizer) defect(effect *Effect, err *error) {
 
 // score scores list i by the experts that read it.
 func (in *features) score(i int, s *submodel) {
-	for _, k := range in.lists[i].readers {
+	for _, k := range in.lists[i].experts {
 		in.scores[k] = s.experts[k].Score(in.views[k])
 	}
 }

@@ -89,7 +89,7 @@ func TestClosedGateIsTheHeadAlone(t *testing.T) {
 				}
 			} else {
 				s := m.submodels[ofText]
-				mean, variance := s.stack.Predict(&p.vectorizer.of[ofText].scratch, p.vectorizer.read(&ex.Body, s).event())
+				mean, variance := s.stack.Predict(&p.vectorizer.byKind[ofText].scratch, p.vectorizer.read(&ex.Body, s).event())
 				if open++; got != inflated(mean, variance) || len(why) != len(wantWhy)+1 {
 					t.Fatalf("%s: the gate is open: %+v with %d contributions", ex.ID, got, len(why))
 				}

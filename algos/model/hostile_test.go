@@ -179,7 +179,7 @@ func TestRestoreAllocatesWhatTheBytesBearOut(t *testing.T) {
 	few := newOf(t, Config{TableBits: 8, Alarms: Alarms{Off: true}})
 	apply(t, few, circles(1, 1)...)
 	ring, columns := sites.New(sites.Shape{Inputs: MaxDense + 7, Stacker: 3, Second: true, Counters: 1}), feature.NewStandardiser(MaxDense)
-	ring.Add(sites.Site{Head: blr.Record{Y: 1, Phi: 1}})
+	ring.Add(sites.Site{Head: blr.Site{Y: 1, Phi: 1}})
 	columns.Observe(make([]float64, MaxDense))
 	section, err := split(image(t, newOf(t, cfg)))
 	if err != nil {

@@ -25,16 +25,16 @@ type group struct {
 	product  bool // of other inputs: not an input of ensembles
 	witness  bool // the trust of a label depends on it
 
-	// sources says for each input which input of an expert it is, or is a multiple of; nil:
+	// refs says for each input which input of an expert it is, or is a multiple of; nil:
 	// none of them is. The words of a body share these inputs.
-	sources []source
+	refs []inputRef
 }
 
-// A source is an input of an expert. The expert len(spec.entries) is the frozen one.
-type source struct{ expert, input int }
+// A inputRef is an input of an expert. The expert len(spec.entries) is the frozen one.
+type inputRef struct{ expert, input int }
 
-// noSource is the source of an input that is no expert's.
-var noSource = source{expert: noExpert}
+// noRef is the ref of an input that is no expert's.
+var noRef = inputRef{expert: noExpert}
 
 // The priors of the heads. The experts' entries hold those of opinions.
 const (
@@ -94,7 +94,7 @@ func productInputs(experts []*text.Entry) (groups []group) {
 				},
 			}
 			for j, input := range e.Inputs {
-				g.names, g.sources = append(g.names, input.Name), append(g.sources, source{k, j})
+				g.names, g.refs = append(g.names, input.Name), append(g.refs, inputRef{k, j})
 			}
 			groups = append(groups, g)
 		}
@@ -147,7 +147,7 @@ func expertInputs(experts []*text.Entry, frozen *text.Frozen, other float64) (gr
 	for k, e := range experts {
 		for j, input := range e.Inputs {
 			g := group{
-				names: []string{input.Name}, sources: []source{{k, j}}, variance: other, witness: e.Witness && input.Opinion,
+				names: []string{input.Name}, refs: []inputRef{{k, j}}, variance: other, witness: e.Witness && input.Opinion,
 				fill: func(dst []float64, in *features, s *submodel) {
 					dst[0] = float64(early(e.EarlyGain, s) * in.scores[k].Inputs[j])
 				},
@@ -161,7 +161,7 @@ func expertInputs(experts []*text.Entry, frozen *text.Frozen, other float64) (gr
 	if frozen != nil {
 		e := experts[0]
 		groups = append(groups, group{
-			names: []string{frozenInput}, sources: []source{{len(experts), 0}}, mean: e.Mean / opinions, variance: e.Variance / opinions, witness: e.Witness,
+			names: []string{frozenInput}, refs: []inputRef{{len(experts), 0}}, mean: e.Mean / opinions, variance: e.Variance / opinions, witness: e.Witness,
 			fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.frozen },
 		})
 	}
@@ -187,11 +187,11 @@ type prior struct{ mean, precision []float64 }
 
 // A layout is a head's groups and what is computed from them.
 type layout struct {
-	groups  []group
-	names   []string
-	sources []source
-	prior   prior
-	raw     int // number of inputs of ensembles and of the label-noise alarm
+	groups []group
+	names  []string
+	refs   []inputRef
+	prior  prior
+	raw    int // number of inputs of ensembles and of the label-noise alarm
 
 	witnesses []int // inputs on which the trust of a label depends
 }
@@ -200,11 +200,11 @@ func newLayout(groups []group) *layout {
 	l := &layout{groups: groups}
 	for _, g := range groups {
 		for i, name := range g.names {
-			from := noSource
-			if g.sources != nil {
-				from = g.sources[i]
+			from := noRef
+			if g.refs != nil {
+				from = g.refs[i]
 			}
-			l.sources = append(l.sources, from)
+			l.refs = append(l.refs, from)
 			if g.witness {
 				l.witnesses = append(l.witnesses, len(l.names))
 			}
@@ -219,13 +219,13 @@ func newLayout(groups []group) *layout {
 	return l
 }
 
-// source returns the source of input i of the head. Of what follows the inputs in an
-// explanation, it is noSource.
-func (l *layout) source(i int) source {
-	if i >= len(l.sources) {
-		return noSource
+// ref returns the ref of input i of the head. Of what follows the inputs in an
+// explanation, it is noRef.
+func (l *layout) ref(i int) inputRef {
+	if i >= len(l.refs) {
+		return noRef
 	}
-	return l.sources[i]
+	return l.refs[i]
 }
 
 func (l *layout) dim() int { return len(l.names) }

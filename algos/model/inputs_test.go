@@ -82,7 +82,7 @@ func TestEveryInputIsFilled(t *testing.T) {
 	p := m.NewPredictor()
 	for _, ex := range slices.Concat(circles(20, 2), letters(20, 2)) {
 		s := m.submodel(&ex.Body)
-		in := p.vectorizer.of[s.kind]
+		in := p.vectorizer.byKind[s.kind]
 		for _, scratch := range [][]float64{in.x, in.inputs} {
 			for i := range scratch {
 				scratch[i] = math.NaN()
@@ -163,7 +163,7 @@ func TestRegisteringAnExpertIsEnough(t *testing.T) {
 	all := letters(300, 3)
 	m := newOf(t, cfg)
 	apply(t, m, all...)
-	if in := m.own.vectorizer.of[ofText]; len(in.lists) != 1 || in.views[0] != in.views[1] {
+	if in := m.own.vectorizer.byKind[ofText]; len(in.lists) != 1 || in.views[0] != in.views[1] {
 		t.Errorf("two experts of one list have %d lists", len(in.lists))
 	}
 	if d := m.submodels[ofText].head.Dim(); d != 1+1+3+8+2 {
@@ -281,7 +281,7 @@ func TestSitesHoldEarlyInputs(t *testing.T) {
 		spec.layout.fill(largest, s)
 		ring := sites.New(spec.shape())
 		ring.Add(sites.Site{
-			Head: blr.Record{X: largest.x, Y: 1, Phi: 1}, Counted: make([]float64, spec.shape().Counters),
+			Head: blr.Site{X: largest.x, Y: 1, Phi: 1}, Counted: make([]float64, spec.shape().Counters),
 		})
 		w := codec.NewWriter(nil)
 		ring.Write(w)

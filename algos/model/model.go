@@ -26,9 +26,9 @@ type Model struct {
 	seen                            *dedup.Window
 	labels                          *lastlabel.Table      // of the last messages, as many as seen has keys
 	roles                           map[string]trust.Role // of sources that are not Ordinary, at most MostRoles
-	submodels                       [kinds]*submodel      // nil before its first event
+	submodels                       [kindCount]*submodel  // nil before its first event
 
-	specs    [kinds]*spec
+	specs    [kindCount]*spec
 	setAside []uint64    // the keys of cfg.SetAside
 	own      *Predictor  // Apply's
 	runner   Runner      // nil: slow work runs when its result is needed

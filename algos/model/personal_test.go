@@ -74,7 +74,7 @@ func TestWithoutPersonalExpertsTenantsAreNotRead(t *testing.T) {
 			t.Errorf("section %d differs between tenants: %v, %v", section, err1, err2)
 		}
 	}
-	for _, l := range many.own.vectorizer.of[ofText].lists {
+	for _, l := range many.own.vectorizer.byKind[ofText].lists {
 		if l.from != nil || l.Salts != nil {
 			t.Error("a list is salted")
 		}
@@ -165,7 +165,7 @@ func TestPersonalAnswersAreOfOneTenant(t *testing.T) {
 			o.experts[k].Learn(&v, score, ex.Spam, 1)
 		}
 		apply(t, m, ex)
-		if got := m.own.vectorizer.of[ofText].scores[len(m.cfg.TextExperts):]; !slices.Equal(got, want) {
+		if got := m.own.vectorizer.byKind[ofText].scores[len(m.cfg.TextExperts):]; !slices.Equal(got, want) {
 			t.Fatalf("%s: personal answers %+v, want %+v", ex.ID, got, want)
 		}
 	}
@@ -248,10 +248,10 @@ func TestPersonalListsComeFromCommonOnes(t *testing.T) {
 			t.Fatalf("alone %v, beside the common expert %v, which reads %v", a.views[1].Index, b.views[2].Index, b.views[1].Index)
 		}
 	}
-	if l := alone.own.vectorizer.of[ofText].lists[1]; l.from != nil {
+	if l := alone.own.vectorizer.byKind[ofText].lists[1]; l.from != nil {
 		t.Error("alone it is salted from another view")
 	}
-	if l := beside.own.vectorizer.of[ofText].lists[2]; l.from == nil || l.from != beside.own.vectorizer.of[ofText].views[1] {
+	if l := beside.own.vectorizer.byKind[ofText].lists[2]; l.from == nil || l.from != beside.own.vectorizer.byKind[ofText].views[1] {
 		t.Error("it reads the text again")
 	}
 }

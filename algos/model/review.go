@@ -20,7 +20,7 @@ type Worth struct {
 // It takes 4·D² bytes for each kind of body, with D the head's inputs.
 type Reviewer struct {
 	predictor *Predictor
-	regions   [kinds]*blr.Region // of the bodies predicted
+	regions   [kindCount]*blr.Region // of the bodies predicted
 }
 
 // ReviewMemory is the half-life, in bodies, of what a Reviewer calls recent.

@@ -291,7 +291,7 @@ func TestWithdrawnRowsTakeNoPartInLaterRebuilds(t *testing.T) {
 			}
 			teach := func(ex Example) {
 				effect := apply(t, m, ex)
-				r := taught{inputs: slices.Clone(m.own.vectorizer.of[ofVector].inputs), label: -1, phi: effect.Phi, gone: -1}
+				r := taught{inputs: slices.Clone(m.own.vectorizer.byKind[ofVector].inputs), label: -1, phi: effect.Phi, gone: -1}
 				if ex.Spam {
 					r.label = 1
 				}

@@ -20,11 +20,11 @@ type kind int
 const (
 	ofText   kind = iota // mail and text
 	ofVector             // vectors of named numbers
-	kinds
+	kindCount
 )
 
 // bodies are the names of the kinds.
-var bodies = [kinds]string{ofText: BodyText, ofVector: BodyVector}
+var bodies = [kindCount]string{ofText: BodyText, ofVector: BodyVector}
 
 // kindOf returns the kind of b, which has passed Check.
 func kindOf(b *Body) kind {
@@ -62,7 +62,7 @@ func kindsOf(names []string) (all []ensemble.Kind) {
 // the covariate alarm watches the head's leverage then.
 const noExpert = -1
 
-func newSpecs(cfg Config) (specs [kinds]*spec) {
+func newSpecs(cfg Config) (specs [kindCount]*spec) {
 	specs[ofText] = &spec{
 		cfg: cfg, kind: ofText, headSpec: cfg.TextHead, ensembles: kindsOf(cfg.TextEnsembles), memory: textMemory,
 		entries: textExperts(cfg), layout: newLayout(textInputs(cfg)),
@@ -125,7 +125,7 @@ func (s *spec) tablesSize() (n int) {
 func (s *spec) newHead(site string, halfLife float64) *blr.Posterior {
 	p := s.layout.prior
 	head, err := blr.New(blr.Config{
-		Dim: len(p.mean), Mean: p.mean, Precision: p.precision, Site: siteByName[site], HalfLife: halfLife,
+		Dim: len(p.mean), Mean: p.mean, Precision: p.precision, Approximation: siteByName[site], HalfLife: halfLife,
 	})
 	if err != nil {
 		panic(err) // the prior is ours
@@ -261,7 +261,7 @@ func (s *submodel) learn(in *features, ex *Example, how *teaching, policy trust.
 		if s.experts == nil || w.Expert == 0 {
 			break
 		}
-		for _, k := range l.readers {
+		for _, k := range l.experts {
 			ω := w.Expert
 			if how.isAgain(k) && s.entries[k].Counts {
 				ω *= 2

@@ -11,25 +11,25 @@ import (
 
 // A tally adds up what the words of one body contribute. For each list of experts it takes
 //
-//	trace   where the list's features stand, and which words each place touches
+//	trace   where the list's features stand, and which words each span touches
 //	add     what the features add to each input of the experts that read the list
 //	spread  that to the words
 type tally struct {
 	all   []Word
-	index map[place]int // of all
+	index map[wordKey]int // of all
 	parts [text.PartCount]words
 
 	// Of one list.
-	places  feature.Trace
-	on      *words    // of the part that the list reads
-	counts  []int     // of each feature: its places that touch a word
-	values  []float64 // of each feature: what it adds to the answer
-	terms   []text.Term
-	touched []int
+	features feature.Trace
+	on       *words    // of the part that the list reads
+	counts   []int     // of each feature: its spans that touch a word
+	values   []float64 // of each feature: what it adds to the answer
+	terms    []text.Term
+	touched  []int
 }
 
-// A place is what tells two words apart.
-type place struct{ where, text string }
+// A wordKey is what tells two words apart.
+type wordKey struct{ where, text string }
 
 // words are those of one part of a body, by position.
 type words struct {
@@ -39,14 +39,14 @@ type words struct {
 
 // newTally returns the tally of b, whose parts a vectorizer has read.
 func newTally(b *Body, parts *text.Parts) *tally {
-	t := &tally{index: map[place]int{}}
+	t := &tally{index: map[wordKey]int{}}
 	if b.Message != nil {
 		t.parts[text.OfHead] = t.words(parts.Head, feature.HeadTokens(nil, parts.Head))
 		t.parts[text.OfText] = t.words(parts.Text, b.Message.TextTokens(nil, parts.Text))
 	}
 	names := &t.parts[text.OfNumbers]
 	for _, n := range parts.Numbers {
-		names.at, names.mark = append(names.at, int32(t.word(place{InVector, n.Name}))), append(names.mark, false)
+		names.at, names.mark = append(names.at, int32(t.word(wordKey{InVector, n.Name}))), append(names.mark, false)
 	}
 	return t
 }
@@ -58,7 +58,7 @@ func (t *tally) words(part []byte, tokens []feature.Token) words {
 		w.at[i] = -1
 	}
 	for _, token := range tokens {
-		i := int32(t.word(place{token.Where, string(token.Text)}))
+		i := int32(t.word(wordKey{token.Where, string(token.Text)}))
 		for k := token.Begin; k < token.End; k++ {
 			w.at[k], w.mark[k] = i, token.Mark
 		}
@@ -67,7 +67,7 @@ func (t *tally) words(part []byte, tokens []feature.Token) words {
 }
 
 // word returns the index in all of the word at p.
-func (t *tally) word(p place) int {
+func (t *tally) word(p wordKey) int {
 	i, known := t.index[p]
 	if !known {
 		i = len(t.all)
@@ -79,20 +79,20 @@ func (t *tally) word(p place) int {
 
 // trace begins a list.
 func (t *tally) trace(l *text.List, h *feature.Hasher, v *text.View, p *text.Parts) {
-	l.Trace(&t.places, h, v, p)
+	l.Trace(&t.features, h, v, p)
 	t.on = &t.parts[l.Part]
 	n := len(v.Index)
 	t.counts, t.values = append(t.counts[:0], make([]int, n)...), append(t.values[:0], make([]float64, n)...)
-	for _, p := range t.places.Places {
+	for _, p := range t.features.Spans {
 		if len(t.touch(p)) > 0 {
 			t.counts[p.Feature]++
 		}
 	}
 }
 
-// touch returns the words that a place touches, or else the marks. The result is valid until
+// touch returns the words that a span touches, or else the marks. The result is valid until
 // the next call.
-func (t *tally) touch(p feature.Place) []int {
+func (t *tally) touch(p feature.Span) []int {
 	t.touched = t.touched[:0]
 	for _, mark := range []bool{false, true} {
 		for k := p.Begin; k < p.End; k++ {
@@ -138,7 +138,7 @@ func (t *tally) add(j int, share, given float64) (left float64) {
 
 // spread shares the features' values by their words.
 func (t *tally) spread() {
-	for _, p := range t.places.Places {
+	for _, p := range t.features.Spans {
 		v := t.values[p.Feature]
 		if v == 0 {
 			continue
@@ -146,7 +146,7 @@ func (t *tally) spread() {
 		touched := t.touch(p)
 		for _, i := range touched {
 			t.all[i].Contribution += v / float64(t.counts[p.Feature]*len(touched))
-			t.all[i].Shared = t.all[i].Shared || t.places.Shared[p.Feature]
+			t.all[i].Shared = t.all[i].Shared || t.features.Shared[p.Feature]
 		}
 	}
 }

@@ -65,13 +65,13 @@ func (s *submodel) withdraw(slot int, in *features, hashes bodyHashes) (Receipt,
 			return Receipt{}, err
 		}
 	}
-	record := s.sites.Head(slot)
+	site := s.sites.Head(slot)
 	var err error
-	if r.Site, err = s.head.Unlearn(record); err != nil {
+	if r.Site, err = s.head.Unlearn(site); err != nil {
 		return Receipt{}, err
 	}
 	apply()
-	r.Spam = record.Y > 0
+	r.Spam = site.Y > 0
 	counted := s.sites.Counted(slot)
 	r.Counted = slices.Max(counted)
 	var learnt bodyHashes
@@ -95,10 +95,10 @@ func (s *submodel) withdraw(slot int, in *features, hashes bodyHashes) (Receipt,
 // refresh solves the standing sites again under the current posterior, oldest first. A
 // site that cannot be solved stays unchanged.
 func (s *submodel) refresh() {
-	for slot := range s.sites.Standing() {
-		record := s.sites.Head(slot)
-		if _, err := s.head.Refresh(&record); err == nil {
-			s.sites.SetHead(slot, record)
+	for slot := range s.sites.Remaining() {
+		site := s.sites.Head(slot)
+		if _, err := s.head.Refresh(&site); err == nil {
+			s.sites.SetHead(slot, site)
 		}
 	}
 }

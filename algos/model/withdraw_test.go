@@ -108,7 +108,7 @@ func checkSum(t *testing.T, m *Model) (left int) {
 		wantΛ.SetSym(j, j, τ)
 		wantη[j] = τ * before.mean[j]
 	}
-	for slot := range m.submodels[ofText].sites.Standing() {
+	for slot := range m.submodels[ofText].sites.Remaining() {
 		left++
 		rec := m.submodels[ofText].sites.Head(slot)
 		wantΛ.SymRankOne(wantΛ, rec.H, mat.NewVecDense(d, rec.X))

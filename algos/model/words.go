@@ -79,7 +79,7 @@ func (p *Predictor) apportion(s *submodel, in *features) (Prediction, []Contribu
 	var others []string
 	var theirs []blr.Contribution
 	for i, c := range contributions {
-		if from := in.spec.layout.source(i); from != noSource {
+		if from := in.spec.layout.ref(i); from != noRef {
 			a.experts[from.expert][from.input] += c.Mean
 			continue
 		}
@@ -103,7 +103,7 @@ func (r *vectorizer) words(b *Body, in *features, shares apportioned, s *submode
 	for _, l := range in.lists {
 		h := r.hashers[l.Bits]
 		t.trace(l.List, h, &view, &in.parts)
-		for _, k := range l.readers {
+		for _, k := range l.experts {
 			t.terms = t.terms[:0]
 			if s != nil && s.experts != nil {
 				t.terms = s.experts[k].Terms(t.terms, in.views[k])

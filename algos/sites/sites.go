@@ -2,17 +2,17 @@
 // each can be withdrawn (unlearnt) or its site solved again. A site is what an event
 // added to a head (package blr).
 //
-//	ring.Add(sites.Site{Key: key, Named: named, Body: body, Head: record, …})
+//	ring.Add(sites.Site{Key: key, Named: named, Body: body, Head: site, …})
 //	slot, err := ring.Find(key, named, body, ownOnly)
 //	receipt, err := head.Unlearn(ring.Head(slot))
 //	ring.Withdraw(slot)
 //
 // A [Ring] keeps the last [Window] events: for each the hashes by which a withdrawal finds
-// it, the records of head, stacker and second head, and the weights with which experts
+// it, the sites of head, stacker and second head, and the weights with which experts
 // counted it.
 //
-// Invariant: the records in a Ring have no inputs. The ring's slices hold them; Head and
-// Stack return records with inputs.
+// Invariant: the sites in a Ring have no inputs. The ring's slices hold them; Head and
+// Stack return sites with inputs.
 package sites
 
 import (
@@ -30,20 +30,20 @@ const Window = 2500
 
 // A Site is one event as a sub-model absorbed it.
 type Site struct {
-	Key, Named uint64     // hashes of (tenant, source, id) and of (tenant, id)
-	Message    uint64     // hash of the identity of the message, of its tenant
-	Source     uint64     // hash of the source
-	Body       uint64     // hash of the part of the body that was read
-	Text       uint64     // hash of the text that was read
-	Head       blr.Record // of the head
-	Trust      float64    // probability that the label is true
-	Weight     float64    // how much the label counted by its source's standing, 0 to 1
-	Counted    []float64  // the weight with which each counting expert counted it, at most 2; 0: not at all
+	Key, Named uint64    // hashes of (tenant, source, id) and of (tenant, id)
+	Message    uint64    // hash of the identity of the message, of its tenant
+	Source     uint64    // hash of the source
+	Body       uint64    // hash of the part of the body that was read
+	Text       uint64    // hash of the text that was read
+	Head       blr.Site  // of the head
+	Trust      float64   // probability that the label is true
+	Weight     float64   // how much the label counted by its source's standing, 0 to 1
+	Counted    []float64 // the weight with which each counting expert counted it, at most 2; 0: not at all
 	Withdrawn  bool
 
-	// Records of the stacker, without X if the stacker did not learn the event, and of the
+	// Sites of the stacker, without X if the stacker did not learn the event, and of the
 	// second head. Both have the label and the weight of Head.
-	Stacker, Second blr.Record
+	Stacker, Second blr.Site
 	stacked         bool // the stacker learnt it
 }
 
@@ -131,22 +131,22 @@ func (r *Ring) Since(slot int) int { return (r.next - 1 - slot + Window) % Windo
 // Withdraw marks a slot's event as withdrawn.
 func (r *Ring) Withdraw(slot int) { r.ring[slot].Withdrawn = true }
 
-// Head returns the head's record of a slot.
-func (r *Ring) Head(slot int) blr.Record {
-	rec := r.ring[slot].Head
-	rec.X = r.inputs(slot)
-	return rec
+// Head returns the head's site of a slot.
+func (r *Ring) Head(slot int) blr.Site {
+	site := r.ring[slot].Head
+	site.X = r.inputs(slot)
+	return site
 }
 
-// SetHead replaces the head's record of a slot, but not its inputs.
-func (r *Ring) SetHead(slot int, rec blr.Record) {
-	rec.X = nil
-	r.ring[slot].Head = rec
+// SetHead replaces the head's site of a slot, but not its inputs.
+func (r *Ring) SetHead(slot int, site blr.Site) {
+	site.X = nil
+	r.ring[slot].Head = site
 }
 
-// Stack returns the records of the stacker, without X if it did not learn the event,
+// Stack returns the sites of the stacker, without X if it did not learn the event,
 // and of the second head.
-func (r *Ring) Stack(slot int) (stacker, second blr.Record) {
+func (r *Ring) Stack(slot int) (stacker, second blr.Site) {
 	s := &r.ring[slot]
 	stacker, second = s.Stacker, s.Second
 	if s.stacked {
@@ -157,8 +157,8 @@ func (r *Ring) Stack(slot int) (stacker, second blr.Record) {
 	return stacker, second
 }
 
-// Standing returns the slots of events that have not been withdrawn, oldest first.
-func (r *Ring) Standing() iter.Seq[int] {
+// Remaining returns the slots of events that have not been withdrawn, oldest first.
+func (r *Ring) Remaining() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range r.ring {
 			slot := i
@@ -258,16 +258,16 @@ func (r *Ring) Write(w *codec.Writer) {
 		w.Uint64(s.Head.Fades)
 		w.Float64(r.inputs(slot)...)
 		if r.Stacker > 0 {
-			writeRecord(w, &s.Stacker)
+			writeSite(w, &s.Stacker)
 			w.Float64(r.stackerInputs(slot)...)
 		}
 		if r.Second {
-			writeRecord(w, &s.Second)
+			writeSite(w, &s.Second)
 		}
 	}
 }
 
-func writeRecord(w *codec.Writer, r *blr.Record) {
+func writeSite(w *codec.Writer, r *blr.Site) {
 	w.Float64(r.H, r.Eta, r.R, r.Xi)
 	w.Uint64(r.Fades)
 }
@@ -317,11 +317,11 @@ func (r *Ring) readSite(from *codec.Reader, slot int) {
 	s.Head.Fades = from.Uint64()
 	from.Fill(r.inputs(slot))
 	if r.Stacker > 0 {
-		readRecord(from, &s.Stacker)
+		readSite(from, &s.Stacker)
 		from.Fill(r.stackerInputs(slot))
 	}
 	if r.Second {
-		readRecord(from, &s.Second)
+		readSite(from, &s.Second)
 	}
 	h := &s.Head
 	if ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) && h.Phi > 0 && h.Phi <= blr.MostPower &&
@@ -332,7 +332,7 @@ func (r *Ring) readSite(from *codec.Reader, slot int) {
 	}
 }
 
-func readRecord(from *codec.Reader, r *blr.Record) {
+func readSite(from *codec.Reader, r *blr.Site) {
 	from.FiniteTo(&r.H, &r.Eta, &r.R, &r.Xi)
 	r.Fades = from.Uint64()
 }
@@ -344,8 +344,8 @@ func within(x []float64, low, high float64) bool {
 // Check returns an error if a site was made after more fadings than its head has had, or
 // too long ago for the ring. stacker and second are nil if there is none.
 func (r *Ring) Check(head, stacker, second *blr.Posterior) error {
-	fits := func(rec *blr.Record, p *blr.Posterior) bool {
-		return rec.Fades <= p.Fades() && p.Fades()-rec.Fades <= mostFades
+	fits := func(site *blr.Site, p *blr.Posterior) bool {
+		return site.Fades <= p.Fades() && p.Fades()-site.Fades <= mostFades
 	}
 	for slot := range r.ring {
 		s := &r.ring[slot]

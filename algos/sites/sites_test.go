@@ -30,8 +30,8 @@ func made(r *rand.Rand, shape Shape, i int) Site {
 		}
 		return x
 	}
-	record := func(n int) blr.Record {
-		rec := blr.Record{X: draw(n), Fades: uint64(i / 50)}
+	record := func(n int) blr.Site {
+		rec := blr.Site{X: draw(n), Fades: uint64(i / 50)}
 		rec.H, rec.Eta, rec.R, rec.Xi = 0.2*r.Float64(), r.NormFloat64(), r.NormFloat64(), r.Float64()
 		return rec
 	}
@@ -92,7 +92,7 @@ func TestRingHoldsTheLastSites(t *testing.T) {
 				t.Fatalf("%d sites, want %d", ring.Len(), len(want))
 			}
 			want = slices.DeleteFunc(slices.Clone(want), func(s Site) bool { return s.Withdrawn })
-			for slot := range ring.Standing() {
+			for slot := range ring.Remaining() {
 				s := want[0]
 				want = want[1:]
 				stacker, second := ring.Stack(slot)
@@ -102,7 +102,7 @@ func TestRingHoldsTheLastSites(t *testing.T) {
 				} else {
 					s.Second.X = slices.Clone(s.Head.X) // the heads have one input
 				}
-				for part, pair := range map[string][2]blr.Record{"head": {ring.Head(slot), s.Head}, "stacker": {stacker, s.Stacker}, "second head": {second, s.Second}} {
+				for part, pair := range map[string][2]blr.Site{"head": {ring.Head(slot), s.Head}, "stacker": {stacker, s.Stacker}, "second head": {second, s.Second}} {
 					if fmt.Sprint(pair[0]) != fmt.Sprint(pair[1]) {
 						t.Fatalf("key %d: %s is %+v, want %+v", s.Key, part, pair[0], pair[1])
 					}
@@ -160,7 +160,7 @@ func TestFind(t *testing.T) {
 func TestOf(t *testing.T) {
 	ring := New(shapes[0])
 	for i, message := range []uint64{7, 8, 7, 0, 7, 8} {
-		s := Site{Message: message, Source: uint64(i), Body: uint64(10 + i), Text: uint64(20 + i), Head: blr.Record{Y: []float64{-1, 1}[i%2]}}
+		s := Site{Message: message, Source: uint64(i), Body: uint64(10 + i), Text: uint64(20 + i), Head: blr.Site{Y: []float64{-1, 1}[i%2]}}
 		s.Head.X, s.Counted = make([]float64, 3), []float64{0}
 		ring.Add(s)
 	}

@@ -132,7 +132,7 @@ func New(cfg Config) *Stack {
 	for j := 2; j < n; j++ {
 		mean[j], precision[j] = headWeight/float64(n-2), 1/otherVariance
 	}
-	stacker, err := blr.New(blr.Config{Dim: n, Mean: mean, Precision: precision, Site: blr.RVGA, HalfLife: blr.HalfLife(cfg.Memory)})
+	stacker, err := blr.New(blr.Config{Dim: n, Mean: mean, Precision: precision, Approximation: blr.RVGA, HalfLife: blr.HalfLife(cfg.Memory)})
 	if err != nil {
 		panic(err) // the prior above is valid
 	}
@@ -254,9 +254,9 @@ type Answers struct{ Head, Stack float64 }
 
 // Learn absorbs event number count, which counts from 1, with the weight that the head
 // gives it. If s was ready, Predict must have been called for the event with scratch, and
-// answers have its outcome. Else answers are not read. Learn returns the records of the
+// answers have its outcome. Else answers are not read. Learn returns the sites of the
 // stacker, without X if s was not ready, and of the second head, if there is one.
-func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, a Answers, count uint64) (stacker, second blr.Record) {
+func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, a Answers, count uint64) (stacker, second blr.Site) {
 	if s.Ready() {
 		stacker = s.stacker.Update(scratch.z, row.Label, weight)
 		if s.gated {
@@ -272,10 +272,10 @@ func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, a Answ
 	return stacker, second
 }
 
-// Unlearn withdraws an event that was followed by back others, with its records from Learn.
+// Unlearn withdraws an event that was followed by back others, with its sites from Learn.
 // next is the next event count. Only apply changes s. Unlearn copies the heads, because
 // withdrawals are rare.
-func (s *Stack) Unlearn(stacker, second blr.Record, back int, next uint64) (apply func(), err error) {
+func (s *Stack) Unlearn(stacker, second blr.Site, back int, next uint64) (apply func(), err error) {
 	b, two := s.stacker, s.second
 	if len(stacker.X) > 0 {
 		b = b.Clone()

@@ -25,7 +25,7 @@ type subject struct {
 	past    []taught
 }
 
-type taught struct{ stacker, second blr.Record }
+type taught struct{ stacker, second blr.Site }
 
 func newPosterior(t *testing.T, ρ float64) *blr.Posterior {
 	t.Helper()

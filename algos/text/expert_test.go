@@ -58,7 +58,7 @@ func TestTermsAndPlacesExplainAnAnswer(t *testing.T) {
 				}
 			}
 			placed := map[int]bool{}
-			for _, p := range trace.Places {
+			for _, p := range trace.Spans {
 				placed[p.Feature] = true
 				alone, from := new(text.View), *parts
 				switch e.Reads.Part {

@@ -122,9 +122,9 @@ func (l *Labels) LastAccusation() (event uint64) {
 	return event
 }
 
-// place returns a source, which it adds if it is not known. In a full table it replaces the
+// entry returns a source, which it adds if it is not known. In a full table it replaces the
 // one that has been silent longest.
-func (t *sources) place(name string, now uint64) *source {
+func (t *sources) entry(name string, now uint64) *source {
 	key := xxhash.Sum64String(name)
 	i, ok := t.at[key]
 	if ok {

@@ -289,7 +289,7 @@ func (l *Labels) Observe(x Label, w Weights) (accused bool) {
 	if x.Assumed || x.Believed {
 		return false
 	}
-	from := l.sources.place(x.Source, l.standing.weighed)
+	from := l.sources.entry(x.Source, l.standing.weighed)
 	if !w.believed {
 		l.flipRate = NextFlipRate(l.flipRate, w.Phi, w.Standing, l.standing.weighed)
 	}

@@ -32,7 +32,7 @@ func (p *Prober) alongFew(rows []int, numbers []float64, was, radius, size float
 	n := len(rows)
 	f.rows, f.numbers = rows, numbers
 	f.at, f.slope, f.mass = f.at[:n], f.slope[:n], f.mass[:n]
-	places := p.place(&f.screen, rows)
+	spread := p.fill(&f.screen, rows)
 	slopes, mass, here := 0.0, 0.0, 0.0
 	for k, i := range rows {
 		f.slope[k] = p.Gamma * p.Y[i] * numbers[k] * p.cells
@@ -41,7 +41,7 @@ func (p *Prober) alongFew(rows []int, numbers []float64, was, radius, size float
 		here += f.loss[i]
 	}
 	f.others = f.total - here
-	far := (places + float64(radius*slopes)) / p.cells
+	far := (spread + float64(radius*slopes)) / p.cells
 	slack := float64(p.slack * (mass / p.Total))
 	return line{was: was, margin: slack + float64(rounding*far) + float64(1e-9*(1+size)), screen: &f.screen, moved: f}
 }

@@ -42,9 +42,9 @@ type Prober struct {
 	order    []int     // the examples by margin, as of the last sort
 	prepared int       // calls of prepare
 	stale    bool      // order is to be sorted before its next use
-	all      screen    // of all examples, by order; placed for the point number placed
-	placed   int       // the value of prepared when all was set
-	places   float64   // Σ weight·|at| of all
+	all      screen    // of all examples, by order; set for the point number filled
+	filled   int       // the value of prepared when all was set
+	spread   float64   // Σ weight·|at| of all
 	straight []float64 // margins m in the rows' order
 	col      []float64 // scratch: a column
 	few      *fewRows  // for sparse columns; nil until the first
@@ -185,13 +185,13 @@ type line struct {
 
 // along prepares the line of a column, for steps up to radius and goals up to size.
 func (p *Prober) along(col []float64, was, radius, size float64) line {
-	p.placeAll()
+	p.fillAll()
 	slopes := 0.0
 	for k, i := range p.order {
 		p.all.slope[k] = p.Gamma * p.Y[i] * col[i] * p.cells
 		slopes += float64(p.all.mass[k] * math.Abs(p.all.slope[k]))
 	}
-	far := (p.places + float64(radius*slopes)) / p.cells
+	far := (p.spread + float64(radius*slopes)) / p.cells
 	return line{was: was, margin: p.slack + float64(rounding*far) + float64(1e-9*(1+size)), screen: &p.all}
 }
 
@@ -203,10 +203,10 @@ func (p *Prober) prepare(w []float64) {
 	p.prepared++
 }
 
-// placeAll sets the screen of all examples, once for each point. Points whose columns
+// fillAll sets the screen of all examples, once for each point. Points whose columns
 // all have few entries do not need it.
-func (p *Prober) placeAll() {
-	if p.placed == p.prepared {
+func (p *Prober) fillAll() {
+	if p.filled == p.prepared {
 		return
 	}
 	if p.stale {
@@ -215,11 +215,11 @@ func (p *Prober) placeAll() {
 		})
 		p.stale = false
 	}
-	p.placed, p.places = p.prepared, p.place(&p.all, p.order)
+	p.filled, p.spread = p.prepared, p.fill(&p.all, p.order)
 }
 
-// place sets the screen's examples and returns Σ weight·|at|.
-func (p *Prober) place(s *screen, order []int) (places float64) {
+// fill sets the screen's examples and returns Σ weight·|at|.
+func (p *Prober) fill(s *screen, order []int) (spread float64) {
 	s.rest[len(order)] = 0
 	for k := len(order) - 1; k >= 0; k-- {
 		i := order[k]
@@ -230,9 +230,9 @@ func (p *Prober) place(s *screen, order []int) (places float64) {
 		s.at[k] = (float64(p.Gamma*p.straight[i]) + reach) * p.cells
 		s.mass[k] = p.Weight[i]
 		s.rest[k] = s.rest[k+1] + float64(s.mass[k]*p.table[s.offset[k]+p.span-1])
-		places += float64(s.mass[k] * math.Abs(s.at[k]))
+		spread += float64(s.mass[k] * math.Abs(s.at[k]))
 	}
-	return places
+	return spread
 }
 
 // mayReach reports whether a step in [lo, hi] may reach the goal.

@@ -93,11 +93,11 @@ func same(dim int, precision float64) []float64 {
 }
 
 // fits returns the log loss of the incremental fit and after three sweeps.
-func (s *split) fits(t testing.TB, site blr.Site, precision float64) (incremental, swept float64) {
+func (s *split) fits(t testing.TB, site blr.Approximation, precision float64) (incremental, swept float64) {
 	t.Helper()
 	dim := len(s.x[0])
-	p := mustNew(t, blr.Config{Dim: dim, Site: site, Precision: same(dim, precision)})
-	recs := make([]blr.Record, len(s.x))
+	p := mustNew(t, blr.Config{Dim: dim, Approximation: site, Precision: same(dim, precision)})
+	recs := make([]blr.Site, len(s.x))
 	for n, x := range s.x {
 		recs[n] = p.Update(x, s.y[n], 1)
 	}

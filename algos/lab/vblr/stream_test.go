@@ -50,6 +50,6 @@ func mustNew(t testing.TB, cfg blr.Config) *blr.Posterior {
 	return p
 }
 
-var sites = []blr.Site{blr.RVGA, blr.JaakkolaJordan, blr.ExactRVGA}
+var sites = []blr.Approximation{blr.RVGA, blr.JaakkolaJordan, blr.ExactRVGA}
 
 func relative(got, want float64) float64 { return math.Abs(got-want) / (1 + math.Abs(want)) }

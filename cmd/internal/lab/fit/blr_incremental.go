@@ -39,9 +39,9 @@ func blrIncremental(ctx context.Context, q *blrIncrementalRequest) (*blrIncremen
 		return nil, nil, err
 	}
 	d := len(q.X[0])
-	cfg := blr.Config{Dim: d, Precision: q.vector(d), Site: blr.ExactRVGA, Block: min(q.Block, blr.MaxBlock)}
+	cfg := blr.Config{Dim: d, Precision: q.vector(d), Approximation: blr.ExactRVGA, Block: min(q.Block, blr.MaxBlock)}
 	if q.Site == "jj" {
-		cfg.Site, cfg.XiTolerance = blr.JaakkolaJordan, q.XiTolerance
+		cfg.Approximation, cfg.XiTolerance = blr.JaakkolaJordan, q.XiTolerance
 	}
 	p, err := blr.New(cfg)
 	if err != nil {

@@ -45,7 +45,7 @@ func blrMerge(ctx context.Context, q *blrMergeRequest) (*blrMergeReply, Classifi
 	var parts []*blr.Posterior
 	first := 0
 	for _, end := range append(q.Cuts, len(q.X)) {
-		p, err := blr.New(blr.Config{Dim: d, Precision: q.vector(d), Site: blr.JaakkolaJordan})
+		p, err := blr.New(blr.Config{Dim: d, Precision: q.vector(d), Approximation: blr.JaakkolaJordan})
 		if err != nil {
 			return nil, nil, err
 		}

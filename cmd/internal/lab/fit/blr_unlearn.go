@@ -45,11 +45,11 @@ func blrUnlearn(ctx context.Context, q *blrUnlearnRequest) (*blrUnlearnReply, Cl
 		withdrawn[n] = true
 	}
 	d := len(q.X[0])
-	p, err := blr.New(blr.Config{Dim: d, Precision: q.vector(d), Site: blr.JaakkolaJordan})
+	p, err := blr.New(blr.Config{Dim: d, Precision: q.vector(d), Approximation: blr.JaakkolaJordan})
 	if err != nil {
 		return nil, nil, err
 	}
-	records := make([]blr.Record, len(q.X))
+	records := make([]blr.Site, len(q.X))
 	for n, x := range q.X {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err

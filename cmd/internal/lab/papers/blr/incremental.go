@@ -55,7 +55,7 @@ func identities(ctx context.Context, r *experiment.Run, p *experiment.Report) er
 			x, y := drawn(rng, weights(rng, d, float64(d)), rows)
 			// Only the formulas under test compute V: no factoring on the way.
 			q, err := blr.New(blr.Config{Dim: d, Precision: slices.Repeat([]float64{float64(d)}, d),
-				Site: blr.JaakkolaJordan, XiTolerance: printedRule, Refactor: 1 << 30})
+				Approximation: blr.JaakkolaJordan, XiTolerance: printedRule, Refactor: 1 << 30})
 			if err != nil {
 				return worst, err
 			}
@@ -219,13 +219,13 @@ func againstBatch(ctx context.Context, r *experiment.Run, p *experiment.Report) 
 }
 
 // learnt learns rows in their order, with the prior N(0, I/α).
-func learnt(x [][]float64, y []float64, α float64, site blr.Site) (*blr.Posterior, []blr.Record, error) {
+func learnt(x [][]float64, y []float64, α float64, site blr.Approximation) (*blr.Posterior, []blr.Site, error) {
 	d := len(x[0])
-	q, err := blr.New(blr.Config{Dim: d, Precision: slices.Repeat([]float64{α}, d), Site: site})
+	q, err := blr.New(blr.Config{Dim: d, Precision: slices.Repeat([]float64{α}, d), Approximation: site})
 	if err != nil {
 		return nil, nil, err
 	}
-	var recs []blr.Record
+	var recs []blr.Site
 	for n := range x {
 		recs = append(recs, q.Update(x[n], y[n], 1))
 	}

@@ -38,7 +38,7 @@ var sites = experiment.Experiment{
 // A learner is a way to learn rows one by one.
 type learner struct {
 	name  string
-	site  blr.Site
+	site  blr.Approximation
 	sweep bool
 }
 
@@ -131,7 +131,7 @@ func oneWeight(ctx context.Context, r *experiment.Run, p *experiment.Report) err
 // A variant is a way to learn a stream.
 type variant struct {
 	name   string
-	site   blr.Site
+	site   blr.Approximation
 	rule   float64
 	strong bool // the script's prior N(0, I/D) in place of N(0, I)
 }
@@ -218,7 +218,7 @@ func stream(ctx context.Context, x [][]float64, y []float64, order []int, v vari
 	if v.strong {
 		α = float64(d)
 	}
-	q, err := blr.New(blr.Config{Dim: d, Precision: slices.Repeat([]float64{α}, d), Site: v.site, XiTolerance: v.rule})
+	q, err := blr.New(blr.Config{Dim: d, Precision: slices.Repeat([]float64{α}, d), Approximation: v.site, XiTolerance: v.rule})
 	if err != nil {
 		return 0, 0, err
 	}
