@@ -88,12 +88,16 @@ func (b *Booster[R]) finished() bool {
 
 // Train runs the remaining rounds. If ctx is cancelled, it stops between two rounds
 // and returns the cause. The rounds done are kept, and Train may be called again.
-func (b *Booster[R]) Train(ctx context.Context) error {
+func (b *Booster[R]) Train(ctx context.Context) error { return Run(ctx, "boost", b.Round) }
+
+// Run calls round until it returns false. If ctx is cancelled, it stops between two rounds
+// and returns the cause, behind the name of the booster's package.
+func Run(ctx context.Context, name string, round func() bool) error {
 	for {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("boost: stopped between rounds: %w", context.Cause(ctx))
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: stopped between rounds: %w", name, context.Cause(ctx))
 		}
-		if !b.Round() {
+		if !round() {
 			return nil
 		}
 	}

@@ -121,7 +121,7 @@ func (b *Continuous) column(j int) []float64 {
 
 // Train runs all remaining rounds. If ctx is cancelled, Train stops between two rounds
 // and returns the cause; a later call continues with the next round.
-func (b *Continuous) Train(ctx context.Context) error { return train(ctx, b.Round) }
+func (b *Continuous) Train(ctx context.Context) error { return boost.Run(ctx, "poeboost", b.Round) }
 
 // Round runs one round. It returns false if training has ended; [Continuous.Stopped] says
 // why. It costs N exponentials per feature with Step, some four times as many with Newton,

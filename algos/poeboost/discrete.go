@@ -94,7 +94,7 @@ func NewDiscrete(d *boost.Data, y []float64, cfg DiscreteConfig) (*Discrete, err
 
 // Train runs all remaining rounds. If ctx is cancelled, Train stops between two rounds
 // and returns the cause; a later call continues with the next round.
-func (b *Discrete) Train(ctx context.Context) error { return train(ctx, b.Round) }
+func (b *Discrete) Train(ctx context.Context) error { return boost.Run(ctx, "poeboost", b.Round) }
 
 // Round runs one round. It returns false if training has ended; [Discrete.Stopped] says
 // why. It costs one search and some 2N exponentials, and allocates nothing.

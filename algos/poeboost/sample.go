@@ -1,7 +1,6 @@
 package poeboost
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -101,18 +100,6 @@ func (s *sample) LogOddsTo(dst []float64) {
 func (s *sample) WeightsTo(dst []float64) {
 	checkLengths(len(dst), len(s.dist))
 	copy(dst, s.dist)
-}
-
-// train calls step until it returns false or ctx is cancelled.
-func train(ctx context.Context, step func() bool) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("poeboost: stopped between rounds: %w", context.Cause(ctx))
-		}
-		if !step() {
-			return nil
-		}
-	}
 }
 
 func checkInputs(n, dim int) {

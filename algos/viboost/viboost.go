@@ -98,16 +98,7 @@ func New(d *boost.Data, y []float64, cfg Config) (*Booster, error) {
 
 // Train runs all remaining rounds. If ctx is cancelled, Train stops between two rounds
 // and returns the cause; a later call continues with the next round.
-func (b *Booster) Train(ctx context.Context) error {
-	for {
-		if ctx.Err() != nil {
-			return fmt.Errorf("viboost: stopped between rounds: %w", context.Cause(ctx))
-		}
-		if !b.Round() {
-			return nil
-		}
-	}
-}
+func (b *Booster) Train(ctx context.Context) error { return boost.Run(ctx, "viboost", b.Round) }
 
 // Round runs one round. It returns false if training has ended; [Booster.Stopped] says
 // why. It allocates nothing.

@@ -3,6 +3,8 @@ package sla
 import (
 	"context"
 	"math"
+
+	"hamlet/algos/internal/triangle"
 )
 
 // A Smooth is a function of d coordinates. gradient sets grad and returns the
@@ -134,20 +136,20 @@ func (l *Descent) aim(grad []float64) {
 	first := max(0, l.taken-memory)
 	for t := l.taken - 1; t >= first; t-- {
 		k := t % memory
-		l.α[k] = float64(l.ρ[k] * Dot(l.s[k], l.Direction))
+		l.α[k] = float64(l.ρ[k] * triangle.Dot(l.s[k], l.Direction))
 		AddScaled(l.Direction, -l.α[k], l.y[k])
 	}
 	scale := l.Rates.Max
 	if l.taken > 0 {
 		k := (l.taken - 1) % memory
-		scale = 1 / float64(l.ρ[k]*Dot(l.y[k], l.y[k]))
+		scale = 1 / float64(l.ρ[k]*triangle.Dot(l.y[k], l.y[k]))
 	}
 	for j := range l.Direction {
 		l.Direction[j] *= scale
 	}
 	for t := first; t < l.taken; t++ {
 		k := t % memory
-		β := float64(l.ρ[k] * Dot(l.y[k], l.Direction))
+		β := float64(l.ρ[k] * triangle.Dot(l.y[k], l.Direction))
 		AddScaled(l.Direction, l.α[k]-β, l.s[k])
 	}
 }
@@ -155,7 +157,7 @@ func (l *Descent) aim(grad []float64) {
 // search sets trial to the first point along the direction that meets Armijo's
 // condition, and TrialGrad to its gradient. The error is ctx's.
 func (l *Descent) search(ctx context.Context, f Smooth, w []float64, value float64) (next float64, ok bool, err error) {
-	slope := Dot(l.Grad, l.Direction)
+	slope := triangle.Dot(l.Grad, l.Direction)
 	if !(slope < 0) {
 		return value, false, nil
 	}
@@ -185,7 +187,7 @@ func (l *Descent) remember(w []float64) {
 		s[j] = l.Trial[j] - w[j]
 		y[j] = l.TrialGrad[j] - l.Grad[j]
 	}
-	sy, yy := Dot(s, y), Dot(y, y)
+	sy, yy := triangle.Dot(s, y), triangle.Dot(y, y)
 	if sy > float64(1e-10*yy) && yy < math.MaxFloat64 {
 		l.ρ[k] = 1 / sy
 		l.taken++

@@ -1,5 +1,7 @@
 package sla
 
+import "hamlet/algos/internal/triangle"
+
 // A Design is the rows of a fit. Every sum runs in the rows' order.
 type Design interface {
 	// Products sets dst_i to wᵀx_i.
@@ -66,7 +68,7 @@ func (m *Dense) Products(dst, w []float64) {
 			dst[i], dst[i+1] = dot2(w, m.at(i), m.at(i+1))
 		}
 		if i < len(dst) {
-			dst[i] = Dot(w, m.at(i))
+			dst[i] = triangle.Dot(w, m.at(i))
 		}
 		return
 	}

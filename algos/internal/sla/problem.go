@@ -1,6 +1,10 @@
 package sla
 
-import "slices"
+import (
+	"slices"
+
+	"hamlet/algos/internal/triangle"
+)
 
 // A Problem is the labelled rows of a fit. Row i counts weight_i times. Every sum
 // runs in the rows' order.
@@ -71,7 +75,7 @@ func (o *Objective) penalty(w []float64) float64 {
 	if o.Prior != nil {
 		return -o.Prior.LogDensity(w)
 	}
-	return float64(0.5 * float64(o.Lambda*Dot(w, w)))
+	return float64(0.5 * float64(o.Lambda*triangle.Dot(w, w)))
 }
 
 // penaltyOf returns what a coefficient v adds to the penalty. It increases with |v|.
@@ -106,5 +110,5 @@ func (o *Objective) Gradient(grad, w []float64) float64 {
 		o.Scale[i] = float64(float64(float64(o.Weight[i]*slope)*o.Gamma) * y)
 	}
 	o.AddRows(grad, o.Scale)
-	return sum + float64(0.5*float64(o.Lambda*Dot(w, w)))
+	return sum + float64(0.5*float64(o.Lambda*triangle.Dot(w, w)))
 }

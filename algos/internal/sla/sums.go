@@ -3,25 +3,9 @@ package sla
 import (
 	"fmt"
 	"math"
-)
 
-// Dot returns Σ a_j·b_j. It adds four partial sums over j mod 4 as (s0+s1) +
-// (s2+s3).
-func Dot(a, b []float64) float64 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float64
-	j := 0
-	for ; j+4 <= len(a); j += 4 {
-		s0 += float64(a[j] * b[j])
-		s1 += float64(a[j+1] * b[j+1])
-		s2 += float64(a[j+2] * b[j+2])
-		s3 += float64(a[j+3] * b[j+3])
-	}
-	for ; j < len(a); j++ {
-		s0 += float64(a[j] * b[j])
-	}
-	return s0 + s1 + (s2 + s3)
-}
+	"hamlet/algos/internal/triangle"
+)
 
 // dot2 returns the bits of dot(w, a) and dot(w, b). It is faster than two calls:
 // its eight sums are independent, and it reads w once.
@@ -91,12 +75,12 @@ func (s *rowSum) finish() {
 }
 
 // Norm returns the Euclidean length of a.
-func Norm(a []float64) float64 { return math.Sqrt(Dot(a, a)) }
+func Norm(a []float64) float64 { return math.Sqrt(triangle.Dot(a, a)) }
 
 // Product is dot with a check of the lengths.
 func Product(w, x []float64) float64 {
 	if len(x) != len(w) {
 		panic(fmt.Sprintf("sla: a row of %d numbers for %d weights", len(x), len(w)))
 	}
-	return Dot(w, x)
+	return triangle.Dot(w, x)
 }

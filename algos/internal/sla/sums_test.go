@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"hamlet/algos/internal/triangle"
 )
 
 // The faster sums are the plain ones to the bit, whatever the lengths.
@@ -18,8 +20,8 @@ func TestSumsOfSeveralRowsAreThoseOfEach(t *testing.T) {
 	}
 	for d := range 13 {
 		w, a, b := draw(d), draw(d), draw(d)
-		if wa, wb := dot2(w, a, b); wa != Dot(w, a) || wb != Dot(w, b) {
-			t.Errorf("%d numbers: products %v and %v, one by one %v and %v", d, wa, wb, Dot(w, a), Dot(w, b))
+		if wa, wb := dot2(w, a, b); wa != triangle.Dot(w, a) || wb != triangle.Dot(w, b) {
+			t.Errorf("%d numbers: products %v and %v, one by one %v and %v", d, wa, wb, triangle.Dot(w, a), triangle.Dot(w, b))
 		}
 		for n := range 10 {
 			want := draw(d)

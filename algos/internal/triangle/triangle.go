@@ -32,6 +32,11 @@ func (a Matrix) Row(n, i int) []float64 {
 	return a[start : start+n-i]
 }
 
+// four returns the first four rows of a matrix of n rows, and the rows below them.
+func (a Matrix) four(n int) (r0, r1, r2, r3, below Matrix) {
+	return a[:n], a[n:][:n-1], a[2*n-1:][:n-2], a[3*n-3:][:n-3], a[4*n-6:]
+}
+
 // At returns element (i, j), i ≤ j.
 func (a Matrix) At(n, i, j int) float64 { return a[i*n-i*(i-1)/2+j-i] }
 
@@ -42,11 +47,8 @@ func (a Matrix) MulVec(dst, x []float64) {
 	clear(dst)
 	i := 0
 	for ; i+4 <= n; i += 4 {
-		r0 := a[:n-i]
-		r1 := a[n-i:][:n-i-1]
-		r2 := a[2*(n-i)-1:][:n-i-2]
-		r3 := a[3*(n-i)-3:][:n-i-3]
-		a = a[4*(n-i)-6:]
+		r0, r1, r2, r3, below := a.four(n - i)
+		a = below
 		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
 		// The 4×4 corner on the diagonal.
 		s0 := float64(r0[0]*x0) + float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3)
@@ -88,11 +90,8 @@ func (a Matrix) Quadratic(x []float64) float64 {
 	diagonal, rest := 0.0, 0.0
 	i := 0
 	for ; i+4 <= n; i += 4 {
-		r0 := a[:n-i]
-		r1 := a[n-i:][:n-i-1]
-		r2 := a[2*(n-i)-1:][:n-i-2]
-		r3 := a[3*(n-i)-3:][:n-i-3]
-		a = a[4*(n-i)-6:]
+		r0, r1, r2, r3, below := a.four(n - i)
+		a = below
 		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
 		diagonal += float64(r0[0]*float64(x0*x0)) + float64(r1[0]*float64(x1*x1)) +
 			float64(r2[0]*float64(x2*x2)) + float64(r3[0]*float64(x3*x3))
@@ -129,11 +128,8 @@ func (a Matrix) AddOuter(g float64, x []float64) {
 	n := len(x)
 	i := 0
 	for ; i+4 <= n; i += 4 {
-		r0 := a[:n-i]
-		r1 := a[n-i:][:n-i-1]
-		r2 := a[2*(n-i)-1:][:n-i-2]
-		r3 := a[3*(n-i)-3:][:n-i-3]
-		a = a[4*(n-i)-6:]
+		r0, r1, r2, r3, below := a.four(n - i)
+		a = below
 		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
 		by := [4]float64{float64(g * x0), float64(g * x1), float64(g * x2), float64(g * x3)}
 		r0[0] += float64(by[0] * x0)

@@ -5,6 +5,7 @@ import (
 
 	"hamlet/algos/internal/logistic"
 	"hamlet/algos/internal/sla"
+	"hamlet/algos/internal/triangle"
 )
 
 // curveOf returns the losses of l.
@@ -46,7 +47,7 @@ func TotalLoss(l Likelihood, x [][]float64, y, w []float64, λ float64) float64 
 		loss, _ := s.At(float64(l.Gamma * m))
 		sum += loss
 	})
-	return sum + float64(0.5*float64(λ*sla.Dot(w, w)))
+	return sum + float64(0.5*float64(λ*triangle.Dot(w, w)))
 }
 
 // GradientTo sets dst, as long as w, to the gradient of TotalLoss by w: minus

@@ -6,6 +6,7 @@ import (
 
 	"hamlet/algos/internal/logistic"
 	"hamlet/algos/internal/sla"
+	"hamlet/algos/internal/triangle"
 )
 
 // learn fits the mixture, γ and w to the rows, for BBLR4. It runs two descents. One
@@ -130,7 +131,7 @@ func (j fullObjective) Gradient(grad, v []float64) float64 {
 	grad[last] = -float64(g.Mix * l.Mix * (1 - l.Mix))
 	grad[last+1] = -float64(g.Theta * l.Theta * (1 - l.Theta))
 	grad[last+2] = -float64(g.Gamma * l.Gamma)
-	return sum + float64(0.5*float64(j.Lambda*sla.Dot(w, w)))
+	return sum + float64(0.5*float64(j.Lambda*triangle.Dot(w, w)))
 }
 
 // ratesOf returns Rates of the linear classifier w, with γ. It keeps both rates half

@@ -6,6 +6,7 @@ import (
 
 	"hamlet/algos/internal/logistic"
 	"hamlet/algos/internal/sla"
+	"hamlet/algos/internal/triangle"
 )
 
 const (
@@ -59,7 +60,7 @@ func hessianTo(h []float64, o *sla.Objective, w []float64) {
 	scratch := make([]float64, o.D)
 	for i := range o.N {
 		row := o.Row(scratch, i)
-		e := logistic.Exp(-math.Abs(sla.Dot(w, row)))
+		e := logistic.Exp(-math.Abs(triangle.Dot(w, row)))
 		big := 1 / (1 + e)
 		s := float64(o.Weight[i] * float64(float64(e*big)*big))
 		if s == 0 {
@@ -79,14 +80,14 @@ func solve(a, b []float64) bool {
 		row := a[j*d : j*d+d]
 		for k := range j {
 			other := a[k*d : k*d+d]
-			row[k] = (row[k] - sla.Dot(row[:k], other[:k])) / other[k]
+			row[k] = (row[k] - triangle.Dot(row[:k], other[:k])) / other[k]
 		}
-		pivot := row[j] - sla.Dot(row[:j], row[:j])
+		pivot := row[j] - triangle.Dot(row[:j], row[:j])
 		if !(pivot > 0 && pivot <= math.MaxFloat64) {
 			return false
 		}
 		row[j] = math.Sqrt(pivot)
-		b[j] = (b[j] - sla.Dot(row[:j], b[:j])) / row[j]
+		b[j] = (b[j] - triangle.Dot(row[:j], b[:j])) / row[j]
 	}
 	for j := d - 1; j >= 0; j-- {
 		b[j] /= a[j*d+j]

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hamlet/algos/internal/sla"
+	"hamlet/algos/internal/triangle"
 )
 
 // A cost holds the errors and the log loss on held-out rows. Fewer errors are
@@ -176,7 +177,7 @@ func split(p *sla.Problem, k int) (train, held *sla.Problem) {
 func costOf(p *sla.Problem, w []float64, l Likelihood) (c cost) {
 	scratch := make([]float64, p.D)
 	for i, y := range p.Y {
-		z := sla.Dot(w, p.Row(scratch, i))
+		z := triangle.Dot(w, p.Row(scratch, i))
 		if !(float64(y*z) > 0) {
 			c.errors += p.Weight[i]
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hamlet/algos/internal/sla"
+	"hamlet/algos/internal/triangle"
 )
 
 // A trial that reuses another's levels gives the same bits as one that runs them
@@ -83,7 +84,7 @@ func TestJointGradientIsTheDerivative(t *testing.T) {
 		}
 		margins := make([]float64, 3)
 		j.Gradient(scratch, v)
-		if got := j.Gradient(margins, v[d:]); !near(got, value-float64(λ/2*sla.Dot(w, w))) || !slices.Equal(margins, grad[d:]) {
+		if got := j.Gradient(margins, v[d:]); !near(got, value-float64(λ/2*triangle.Dot(w, w))) || !slices.Equal(margins, grad[d:]) {
 			t.Errorf("seed %d: at fixed margins %v with gradient %v, want %v", seed, got, margins, grad[d:])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"hamlet/algos/internal/sla"
+	"hamlet/algos/internal/triangle"
 )
 
 // A SparseRow holds the numbers of a row that are not 0: Value[k] stands in column
@@ -206,7 +207,7 @@ func (m *sparse) layColumns() {
 }
 
 func (m *sparse) Products(dst, w []float64) {
-	all := sla.Dot(w, m.base)
+	all := triangle.Dot(w, m.base)
 	for i := range dst {
 		sum := all
 		from, to := m.start[i], m.start[i+1]

@@ -122,16 +122,7 @@ func NewAnyBoost(d *boost.Data, y []float64, cfg AnyBoostConfig) (*AnyBoost, err
 
 // Train runs the remaining rounds. If ctx is cancelled, it stops between two rounds
 // and returns the cause. The rounds done are kept, and Train may be called again.
-func (b *AnyBoost) Train(ctx context.Context) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("boost: stopped between rounds: %w", context.Cause(ctx))
-		}
-		if !b.Round() {
-			return nil
-		}
-	}
-}
+func (b *AnyBoost) Train(ctx context.Context) error { return boost.Run(ctx, "boost", b.Round) }
 
 // Round runs one round. It returns false if training has ended; Stopped says why.
 func (b *AnyBoost) Round() bool {

@@ -133,16 +133,7 @@ func (b *RealAdaBoost) weigh() {
 
 // Train runs all remaining rounds. If ctx is cancelled, Train stops between two rounds
 // and returns the cause; a later call continues with the next round.
-func (b *RealAdaBoost) Train(ctx context.Context) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("poeboost: stopped between rounds: %w", context.Cause(ctx))
-		}
-		if !b.Round() {
-			return nil
-		}
-	}
-}
+func (b *RealAdaBoost) Train(ctx context.Context) error { return boost.Run(ctx, "poeboost", b.Round) }
 
 // Round runs one round. It returns false if training has ended; Stopped says why. It costs
 // 2N exponentials per feature with Step, some five times N with Newton, and allocates nothing.
