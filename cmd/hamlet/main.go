@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	_, rest, _ := strings.Cut(command.Command(), " ")
 	command.BindTo(ctx, (*context.Context)(nil))
-	return withoutServers(advice.Add(settings.Explain(command.Run(stdio, cli.Subcommand(rest)))))
+	return withoutServers(advice.Add(command.Run(stdio, cli.Subcommand(rest))))
 }
 
 // withoutServers says where the log and the models of a running up are, to who looks for them in a Kafka or a

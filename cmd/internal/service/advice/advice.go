@@ -1,11 +1,14 @@
-// Package advice knows the flags and commands that help where an adapter says what is wrong. Adapters
-// know no command line.
+// Package advice knows the flags and commands that help where an adapter or a service says what is wrong.
+// These know no command line.
 package advice
 
 import (
 	"errors"
 	"fmt"
 
+	"hamlet/cmd/internal/service/follow"
+	"hamlet/cmd/internal/service/ingest"
+	"hamlet/cmd/internal/service/learner"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -52,7 +55,28 @@ var streams = map[string]map[nats.Setting]string{
 func helps(err error) string {
 	var refused *nats.RefusedError
 	var partitions *state.PartitionsError
+	var made *learner.ConfigError
+	var predicting *learner.PredictionsError
 	switch {
+	case errors.As(err, &made) && made.Err != nil:
+		return ": start the learner with the model's, or a new model under another name; " +
+			"--adopt-config cannot change all of that: " + made.Err.Error()
+	case errors.As(err, &made):
+		return ": start the learner with the model's, or with --adopt-config to go on with this one"
+	case errors.As(err, &predicting) && errors.Is(err, stream.ErrDenied):
+		return "; " + NotPredicting(predicting.Topic)
+	case errors.As(err, &predicting) && errors.Is(err, stream.ErrNoLog):
+		return fmt.Sprintf("; start the learner again, which creates %s, or start it with --no-predictions",
+			predicting.Topic)
+	case errors.Is(err, follow.ErrGap):
+		return "; go on without them with --accept-gap, or start with an empty state"
+	case errors.Is(err, follow.ErrNoBeginning):
+		return "; if there was a model, restore its Redis from a backup; " +
+			"to begin a new model with what is left, start once with --accept-lost-beginning"
+	case errors.Is(err, follow.ErrOutage):
+		return "; see to the brokers and start again, or wait longer with --kafka-outage"
+	case errors.Is(err, ingest.ErrMixed):
+		return ". Name another directory with --data, or another model with --model"
 	case errors.As(err, &refused):
 		return streams[refused.Stream][refused.Setting]
 	case errors.Is(err, kafka.ErrOutage):
@@ -75,4 +99,9 @@ func helps(err error) string {
 			"then hamlet log import FILE for a model of another name, and have that learnt"
 	}
 	return ""
+}
+
+// NotPredicting says what a user lacks who may not make a topic of predictions, or write to it.
+func NotPredicting(topic string) string {
+	return fmt.Sprintf("this user needs Create and Write on %s, or start the learner with --no-predictions", topic)
 }

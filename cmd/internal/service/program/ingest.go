@@ -18,6 +18,7 @@ import (
 	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/tokens"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/machine"
@@ -119,7 +120,7 @@ func (f *ingestFlags) checkCopy(hasSource bool) error {
 
 // Ingest runs ingest with its arguments until it is done or ctx ends.
 func Ingest(ctx context.Context, args []string, stdio cli.IO) (err error) {
-	defer func() { err = settings.Explain(err) }()
+	defer func() { err = advice.Add(err) }()
 	var f ingestFlags
 	if _, err := settings.Parse("ingest", ingestDescription, &f, args, stdio); err != nil {
 		return err

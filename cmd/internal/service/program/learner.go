@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/learner"
 	"hamlet/cmd/internal/service/parts"
 	"hamlet/cmd/internal/service/settings"
@@ -73,7 +74,8 @@ func (f *learnerFlags) checkShadow() error {
 }
 
 // Learner runs the learner with its arguments until it is done or ctx ends.
-func Learner(ctx context.Context, args []string, stdio cli.IO) error {
+func Learner(ctx context.Context, args []string, stdio cli.IO) (err error) {
+	defer func() { err = advice.Add(err) }()
 	var f learnerFlags
 	if _, err := settings.Parse("learner", learnerDescription, &f, args, stdio); err != nil {
 		return err
@@ -111,5 +113,5 @@ func Learner(ctx context.Context, args []string, stdio cli.IO) error {
 		"kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", alerts != nil, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense), "shadow", f.Shadow,
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
 	err = s.Run(ctx, parts.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready, Summary: l.Summary}, s.Learn(l))
-	return cli.Refused(settings.Explain(err), learner.ErrRefused, state.ErrPartitions)
+	return cli.Refused(err, learner.ErrRefused, state.ErrPartitions)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/advice"
 	"hamlet/state/redis"
 	"hamlet/stream"
 	"hamlet/stream/kafka"
@@ -90,7 +91,7 @@ func (f Topic) EnsurePredictions(ctx context.Context, cfg stream.Logs, model str
 	name := predictions.Topic(model)
 	err := cfg.Ensure(ctx, name, f.Replication, f.Retention)
 	if errors.Is(err, kafka.ErrAuth) {
-		return fmt.Errorf("%w; %s", err, notPredicting(name))
+		return fmt.Errorf("%w; %s", err, advice.NotPredicting(name))
 	}
 	return err
 }

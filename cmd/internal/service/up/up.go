@@ -28,7 +28,6 @@ import (
 	"hamlet/cmd/internal/service/machine"
 	"hamlet/cmd/internal/service/parts"
 	"hamlet/cmd/internal/service/scorer"
-	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/show/report"
 	"hamlet/state"
 	"hamlet/stream"
@@ -234,7 +233,6 @@ func (r *run) outlive(ctx context.Context, err error) bool {
 	if _, err := r.cfg.set.Store.Heading(ctx, state.Served); err != nil {
 		return false // there is nothing to answer from
 	}
-	err = settings.Explain(err)
 	r.mu.Lock()
 	r.failed = err
 	r.mu.Unlock()
