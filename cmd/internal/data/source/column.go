@@ -59,7 +59,8 @@ func (t *table) clashes(kinds []columnKind, out map[int]bool) error {
 			case kinds[i] == gappy && other == name+"?",
 				kinds[i] == gappy && kinds[k] == words && strings.HasPrefix(name+"?", other+"="),
 				kinds[i] == words && strings.HasPrefix(other, name+"="):
-				errs = append(errs, fmt.Errorf("line 1: column %q would share a name with what is made of column %q", clip(other), clip(name)))
+				errs = append(errs, fmt.Errorf("line 1: column %q would share a name with what is made of column %q",
+					clip(other), clip(name)))
 			}
 		}
 	}

@@ -124,7 +124,8 @@ func withOffset(s string) string {
 }
 
 func isDayName(s string) bool {
-	return len(s) >= 3 && slices.Contains([]string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}, strings.ToLower(s[:3]))
+	return len(s) >= 3 &&
+		slices.Contains([]string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}, strings.ToLower(s[:3]))
 }
 
 func plausible(t time.Time) time.Time {

@@ -74,7 +74,8 @@ func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 func (f *Flags) Given() string {
 	return firstGiven([]flag{
 		{"--format", f.Format != ""}, {"--spam", len(f.Spam) > 0}, {"--ham", len(f.Ham) > 0}, {"--index", f.Index != ""},
-		{"--label", f.Label != ""}, {"--positive", f.Positive != ""}, {"--drop", f.Drop != ""}, {"--text", f.Text != ""}, {"--missing", f.Missing != ""},
+		{"--label", f.Label != ""}, {"--positive", f.Positive != ""}, {"--drop", f.Drop != ""}, {"--text", f.Text != ""},
+		{"--missing", f.Missing != ""},
 		{"--shuffle", f.Shuffle != nil}, {"--source", len(f.Source) > 0},
 	})
 }

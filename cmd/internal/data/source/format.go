@@ -30,7 +30,8 @@ func formatOf(inputs []*input, given string) (string, error) {
 			}
 		}
 		if format != "" && f != format {
-			return "", usagef("%s is %s and %s is %s: read one format at a time, or say --format", inputs[0].name, format, in.name, f)
+			return "", usagef("%s is %s and %s is %s: read one format at a time, or say --format",
+				inputs[0].name, format, in.name, f)
 		}
 		format = f
 	}

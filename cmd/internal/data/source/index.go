@@ -190,7 +190,8 @@ func resolve(list []indexLine, members map[string]bool, folders []string, piped 
 	if len(members) == 0 {
 		return fmt.Errorf("%s, which is no file under %s: give the tar that holds it as SOURCE", first, where)
 	}
-	return fmt.Errorf("%s, which is neither a member of the tar nor a file under %s: correct %s, or give the tar that belongs to it", first, where, index)
+	return fmt.Errorf("%s, which is neither a member of the tar nor a file under %s: correct %s, "+
+		"or give the tar that belongs to it", first, where, index)
 }
 
 // existing returns path if it is a file, else "".
@@ -301,7 +302,8 @@ func (m *memberReader) find(entry *indexLine) (draft, error) {
 			return draft{}, err
 		}
 		if !ok {
-			return draft{}, fmt.Errorf("%s names %s, which the archive does not hold: correct the index, or give the tar that belongs to it", entry.place, clip(entry.path))
+			return draft{}, fmt.Errorf("%s names %s, which the archive does not hold: correct the index, "+
+				"or give the tar that belongs to it", entry.place, clip(entry.path))
 		}
 		if _, ok := m.spooled[e.name]; ok || m.wanted[e.name] == 0 && e.name != entry.path {
 			continue

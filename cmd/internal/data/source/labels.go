@@ -153,7 +153,8 @@ func (l *labelling) advice() string {
 	if len(example) > 16 || word(example)[0] != '"' {
 		example = "VALUE"
 	}
-	return fmt.Sprintf("name what is spam, such as --positive %s (all other labels are then ham), or the label's column of a CSV with --label", example)
+	return fmt.Sprintf("name what is spam, such as --positive %s (all other labels are then ham), "+
+		"or the label's column of a CSV with --label", example)
 }
 
 // better reports whether a is a better example of what else may be spam than b.

@@ -57,7 +57,7 @@ type Config struct {
 	Index     string   // mail: a file of lines "label,path", in the order of the stream
 
 	Label    string   // csv: the label's column, a name or a number from 1; empty: the last
-	Positive string   // csv, text, svmlight: labels that mean spam, separated by commas, all others being ham; empty: spam, 1 and +1
+	Positive string   // csv, text, svmlight: labels of spam, separated by commas; empty: spam, 1 and +1
 	Drop     string   // csv: columns to leave out, names or numbers, separated by commas
 	Text     string   // csv: columns of text, likewise; each word becomes a hashed name, column=word
 	Missing  string   // csv: columns with gaps, likewise, or *; a gap is 0, and the input column? is 1
@@ -168,7 +168,8 @@ func Open(cfg Config) (*Source, error) {
 	errs = append(errs, cfg.Flip.check()...)
 	errs = append(errs, checkAssignments(cfg.Assign)...)
 	if cfg.None() {
-		errs = append(errs, usagef("no source: name a file, a directory or - for standard input, or mail by --spam, --ham or --index"))
+		errs = append(errs, usagef("no source: name a file, a directory or - for standard input, or mail by --spam, "+
+			"--ham or --index"))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -201,7 +202,8 @@ func (s *Source) openFormat() error {
 	if s.cfg.Positive != "" && (format == FormatJSONL || format == FormatMail) {
 		return usagef("--positive is about the labels of csv, text and svmlight, but %s is %s", inputs[0].name, format)
 	}
-	csvOnly := firstGiven([]flag{{"--label", s.cfg.Label != ""}, {"--drop", s.cfg.Drop != ""}, {"--text", s.cfg.Text != ""}, {"--missing", s.cfg.Missing != ""}})
+	csvOnly := firstGiven([]flag{{"--label", s.cfg.Label != ""}, {"--drop", s.cfg.Drop != ""},
+		{"--text", s.cfg.Text != ""}, {"--missing", s.cfg.Missing != ""}})
 	if csvOnly != "" && format != FormatCSV {
 		return usagef("%s is about CSV, but %s is %s; --format csv says otherwise", csvOnly, inputs[0].name, format)
 	}
@@ -210,7 +212,8 @@ func (s *Source) openFormat() error {
 	}
 	switch format {
 	case FormatMail:
-		return usagef("%s is mail, which carries no label: use --spam PATH and --ham PATH, or --index FILE with lines label,path", inputs[0].name)
+		return usagef("%s is mail, which carries no label: use --spam PATH and --ham PATH, "+
+			"or --index FILE with lines label,path", inputs[0].name)
 	case FormatText:
 		s.drafts = eachLine(inputs, eventLine(s.labels.parseText))
 	case FormatSVMLight:

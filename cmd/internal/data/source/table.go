@@ -73,7 +73,8 @@ func newTable(rows []string, cfg *Config, labels *labelling) (*table, error) {
 		return nil, fmt.Errorf("line 1: %w", err)
 	}
 	if len(row) < 2 {
-		return nil, errors.New("line 1 has one column: a label and at least one number are wanted, with , ; tab or blanks between")
+		return nil, errors.New("line 1 has one column: a label and at least one number are wanted, with , ; " +
+			"tab or blanks between")
 	}
 	columns := len(row)
 	if !slices.ContainsFunc(row, isNumber) {
@@ -214,10 +215,12 @@ func (t *table) checkFirst(row []string) error {
 			what = fmt.Sprintf("column %q (%d)", clip(name), i+1)
 		}
 		if isGap(row[i]) {
-			errs = append(errs, usagef("%s has a gap in the first row: allow gaps with --missing %d, or leave it out with --drop %d", what, i+1, i+1))
+			errs = append(errs, usagef("%s has a gap in the first row: allow gaps with --missing %d, "+
+				"or leave it out with --drop %d", what, i+1, i+1))
 			continue
 		}
-		errs = append(errs, usagef("%s is not a number in the first row but %s: leave it out with --drop %d, say that it is the label with --label %d, or that it is text with --text %d",
+		errs = append(errs, usagef("%s is not a number in the first row but %s: leave it out with --drop %d, "+
+			"say that it is the label with --label %d, or that it is text with --text %d",
 			what, word(row[i]), i+1, i+1, i+1))
 	}
 	return errors.Join(errs...)

@@ -67,7 +67,8 @@ func (g *Generator) newCampaign(k int) *campaign {
 		topic = append(sample(r, dating, 18), sample(r, personal, 12)...)
 	case 5:
 		topic = append(sample(r, office, 15), sample(r, money, 8)...)
-		c.attach = &attachment{c.product + pick(r, []string{".zip", ".docm", ".pdf", ".html"}), "application/octet-stream", 1500}
+		c.attach = &attachment{c.product + pick(r, []string{".zip", ".docm", ".pdf", ".html"}),
+			"application/octet-stream", 1500}
 	default:
 		topic = append(sample(r, commerce, 35), sample(r, news, 5)...)
 	}
@@ -138,7 +139,8 @@ func (g *Generator) campaignMail(l *letter, n int, c *campaign) {
 		g.text = fmt.Appendf(g.text, "%s\n%s customer service\n", firm.name, firm.domain)
 	}
 	if c.sender == bulkSender {
-		g.text = fmt.Appendf(g.text, "You receive this because you are a member. Unsubscribe: https://%s/u/%x\n", domain, r.Uint32())
+		g.text = fmt.Appendf(g.text, "You receive this because you are a member. Unsubscribe: https://%s/u/%x\n",
+			domain, r.Uint32())
 	}
 	if c.busts {
 		g.text = hashBusters(g.text, r)
@@ -166,14 +168,17 @@ func (g *Generator) routeSpam(l *letter, c *campaign, name, domain string) {
 		l.route(g.people[r.IntN(len(g.people))], r)
 		return
 	case bulkSender:
-		l.routeBulk(name, pick(r, []string{"news", "offers", "info", "service"}), domain, bulkSenders[c.secret%uint64(len(bulkSenders))], r)
+		l.routeBulk(name, pick(r, []string{"news", "offers", "info", "service"}), domain,
+			bulkSenders[c.secret%uint64(len(bulkSenders))], r)
 		return
 	case ownMachines:
-		l.from = person{name: name, address: pick(r, []string{"info", "sales", "support", "mail"}) + "@" + domain, host: "mail." + domain, agent: c.agent}
+		l.from = person{name: name, address: pick(r, []string{"info", "sales", "support", "mail"}) + "@" + domain,
+			host: "mail." + domain, agent: c.agent}
 		l.hops, l.ip, l.authentic = []string{l.from.host}, fmt.Sprintf("192.0.2.%d", c.secret%200+uint64(r.IntN(8))), "pass"
 	default:
 		local := strings.ToLower(pick(r, firstNames)) + fmt.Sprint(r.IntN(1000))
-		l.from = person{name: name, address: local + "@" + pick(r, append(providers[:4:4], domain)), host: coined(r) + ".dyn.example", agent: c.agent}
+		l.from = person{name: name, address: local + "@" + pick(r, append(providers[:4:4], domain)), host: coined(r) +
+			".dyn.example", agent: c.agent}
 		l.hops, l.ip = []string{l.from.host}, address(r)
 		l.authentic = pick(r, []string{"fail", "none", "pass", "softfail"})
 		if r.IntN(3) == 0 {

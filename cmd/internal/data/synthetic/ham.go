@@ -152,7 +152,8 @@ func (g *Generator) note(l *letter, n int) {
 
 // friendlyLink makes a link to a site where people share files.
 func friendlyLink(r *rand.Rand) string {
-	return fmt.Sprintf("https://%s.example/%s/%d", pick(r, []string{"photos", "news", "videos", "maps", "docs"}), pick(r, personal), r.IntN(1e6))
+	return fmt.Sprintf("https://%s.example/%s/%d", pick(r, []string{"photos", "news", "videos", "maps", "docs"}),
+		pick(r, personal), r.IntN(1e6))
 }
 
 // inquiry writes a message from a stranger.
@@ -163,7 +164,8 @@ func (g *Generator) inquiry(l *letter) {
 	if r.IntN(2) == 0 {
 		domain = pick(r, providers[:4])
 	}
-	p := person{name: first + " " + last, address: strings.ToLower(first) + fmt.Sprint(r.IntN(1000)) + "@" + domain, agent: pick(r, agents)}
+	p := person{name: first + " " + last, address: strings.ToLower(first) + fmt.Sprint(r.IntN(1000)) + "@" + domain,
+		agent: pick(r, agents)}
 	p.host = pick(r, []string{"smtp." + domain, coined(r) + ".dyn.example"})
 	l.route(p, r)
 	l.ip = address(r)
@@ -246,7 +248,8 @@ func (g *Generator) newsletter(l *letter, n int) {
 		g.text = f.style.paragraph(g.text, issue, 1+issue.IntN(3))
 		g.text = fmt.Appendf(g.text, "https://%s/%s?c=%x\n\n", f.domain, pick(issue, f.style.topic), r.Uint32())
 	}
-	g.text = fmt.Appendf(g.text, "You receive this because you are a member of %s. Unsubscribe: https://%s/u/%x\n", f.name, f.domain, r.Uint32())
+	g.text = fmt.Appendf(g.text, "You receive this because you are a member of %s. Unsubscribe: https://%s/u/%x\n",
+		f.name, f.domain, r.Uint32())
 	l.text = g.text
 	if f.html {
 		l.html = g.asHTML(l.text)
@@ -260,13 +263,15 @@ func (g *Generator) receipt(l *letter, n int) {
 	l.routeBulk(f.name, pick(r, []string{"billing", "orders", "no-reply", "service"}), f.domain, f.esp, r)
 	l.fields = l.fields[:0]
 	s := style{f.style.language, money, 0.45}
-	l.subject = fmt.Sprintf("%s %s %d", appendTitle(nil, pick(r, []string{"order", "invoice", "receipt", "payment", "your account"})), pick(r, []string{"no.", "number", "#"}), 10000+r.IntN(90000))
+	l.subject = fmt.Sprintf("%s %s %d", appendTitle(nil, pick(r, []string{"order", "invoice", "receipt", "payment",
+		"your account"})), pick(r, []string{"no.", "number", "#"}), 10000+r.IntN(90000))
 	g.text = g.greet(g.text[:0], l)
 	g.text = s.paragraph(g.text, r, 1+r.IntN(2))
 	for range 1 + r.IntN(4) {
 		g.text = fmt.Appendf(g.text, "%d x %s  %d.%02d\n", 1+r.IntN(3), pick(r, f.style.topic), r.IntN(300), r.IntN(100))
 	}
-	g.text = fmt.Appendf(g.text, "\nTotal %d.%02d\nhttps://%s/order/%d\n", 5+r.IntN(600), r.IntN(100), f.domain, r.IntN(1e6))
+	g.text = fmt.Appendf(g.text, "\nTotal %d.%02d\nhttps://%s/order/%d\n",
+		5+r.IntN(600), r.IntN(100), f.domain, r.IntN(1e6))
 	l.text = g.text
 	if f.html {
 		l.html = g.asHTML(l.text)
@@ -284,7 +289,8 @@ func (g *Generator) mailingList(l *letter, n int) {
 	l.hops = append([]string{"lists." + here}, l.hops...)
 	l.fields = append(l.fields, fmt.Sprintf("List-Id: <%s.lists.%s>", p.list, here), "Precedence: list",
 		fmt.Sprintf("List-Unsubscribe: <https://lists.%s/%s>", here, p.list))
-	l.text = fmt.Appendf(l.text, "_______________________________________________\n%s mailing list\nhttps://lists.%s/%s\n", p.list, here, p.list)
+	l.text = fmt.Appendf(l.text, "_______________________________________________\n%s mailing list\nhttps://lists.%s/%s\n",
+		p.list, here, p.list)
 	l.html = nil
 }
 
@@ -298,7 +304,8 @@ func (g *Generator) report(l *letter, n int) {
 	l.subject = fmt.Sprintf("%s on %s: %s", job, host, pick(r, []string{"ok", "ok", "warning", "failed", "finished"}))
 	g.text = g.text[:0]
 	for range 5 + r.IntN(25) {
-		g.text = fmt.Appendf(g.text, "%s %s[%d]: %s %s %d\n", l.date.Format("15:04:05"), pick(r, computer), r.IntN(30000), pick(r, computer), pick(r, computer), r.IntN(1e6))
+		g.text = fmt.Appendf(g.text, "%s %s[%d]: %s %s %d\n", l.date.Format("15:04:05"), pick(r, computer), r.IntN(30000),
+			pick(r, computer), pick(r, computer), r.IntN(1e6))
 	}
 	l.text = g.text
 }
@@ -309,7 +316,8 @@ func (g *Generator) invitation(l *letter, n int) {
 	p := g.activeProject(n)
 	g.personMail(l, p)
 	l.subject = "Invitation: " + p.style.phrase(r, 3)
-	g.text = fmt.Appendf(g.text[:0], "%s invites you.\nWhen: %s\nWhere: room %d\n\n", l.from.name, l.date.AddDate(0, 0, 1+r.IntN(9)).Format("2 January 15:04"), r.IntN(40))
+	g.text = fmt.Appendf(g.text[:0], "%s invites you.\nWhen: %s\nWhere: room %d\n\n",
+		l.from.name, l.date.AddDate(0, 0, 1+r.IntN(9)).Format("2 January 15:04"), r.IntN(40))
 	l.text = p.style.paragraph(g.text, r, 1)
 	l.attachments = []attachment{{"invite.ics", "text/calendar", 300}}
 }

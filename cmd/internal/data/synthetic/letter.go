@@ -92,17 +92,20 @@ func (l *letter) append(dst []byte, r *rand.Rand) []byte {
 	if len(l.hops) > 0 {
 		host = l.hops[0]
 	}
-	fmt.Fprintf(b, "Return-Path: <%s>\nReceived: from %s (%s [%s])\n\tby mx%d.%s (Postfix) with ESMTPS id %X\n\tfor <%s>; %s\n",
+	fmt.Fprintf(b, "Return-Path: <%s>\nReceived: from %s (%s [%s])\n\tby mx%d.%s (Postfix) with ESMTPS id %X\n\tfor "+
+		"<%s>; %s\n",
 		l.from.address, host, host, l.ip, 1+r.IntN(3), here, r.Uint32(), l.to.address, at.Format(mailDate))
 	fmt.Fprintf(b, "Authentication-Results: mx.%s; spf=%s smtp.mailfrom=%s\n", here, l.authentic, l.from.address)
 	for i := 1; i < len(l.hops); i++ {
 		at = at.Add(-time.Duration(1+r.IntN(8)) * time.Second)
-		fmt.Fprintf(b, "Received: from %s by %s with SMTP id %x;\n\t%s\n", l.hops[i], l.hops[i-1], r.Uint32(), at.Format(mailDate))
+		fmt.Fprintf(b, "Received: from %s by %s with SMTP id %x;\n\t%s\n",
+			l.hops[i], l.hops[i-1], r.Uint32(), at.Format(mailDate))
 	}
 	if l.id == "" {
 		l.id = messageID(r, host)
 	}
-	fmt.Fprintf(b, "From: %s <%s>\nTo: %s\nSubject: %s\nDate: %s\nMessage-ID: <%s>\n", encoded(l.from.name), l.from.address,
+	fmt.Fprintf(b, "From: %s <%s>\nTo: %s\nSubject: %s\nDate: %s\nMessage-ID: <%s>\n",
+		encoded(l.from.name), l.from.address,
 		l.to.address, encoded(l.subject), at.Add(l.skew-time.Duration(r.IntN(20))*time.Second).Format(mailDate), l.id)
 	if l.reply != "" {
 		fmt.Fprintf(b, "In-Reply-To: <%s>\nReferences: <%s>\n", l.reply, l.reply)
@@ -148,7 +151,8 @@ func (l *letter) body(b *bytes.Buffer, r *rand.Rand) {
 		l.part(b, "text/plain", l.text)
 	}
 	for _, a := range l.attachments {
-		fmt.Fprintf(b, "\n--%s\nContent-Type: %s; name=\"%s\"\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename=\"%s\"\n\n",
+		fmt.Fprintf(b, "\n--%s\nContent-Type: %s; name=\"%s\"\nContent-Transfer-Encoding: base64\nContent-Disposition: "+
+			"attachment; filename=\"%s\"\n\n",
 			boundary, a.mediaType, a.name, a.name)
 		content := make([]byte, a.size)
 		for i := 0; i+8 <= len(content); i += 8 {

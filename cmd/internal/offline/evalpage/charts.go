@@ -15,7 +15,8 @@ import (
 // charts returns what the page shows. A chart without data is nil.
 func (r *Recorder) charts() []*chart.Chart {
 	return []*chart.Chart{
-		r.errorChart(), r.rankingChart(), r.rocChart(), r.reliabilityChart(), r.answersChart(), r.firstChart(), r.alarmChart(), r.sourceChart(),
+		r.errorChart(), r.rankingChart(), r.rocChart(), r.reliabilityChart(),
+		r.answersChart(), r.firstChart(), r.alarmChart(), r.sourceChart(),
 	}
 }
 
@@ -39,9 +40,11 @@ func (r *Recorder) errorChart() *chart.Chart {
 	}
 	floor, top := 50/max(float64(r.ham+r.spam), 1), 100.0 // half an event
 	return &chart.Chart{
-		Title:   "Learning: error",
-		Caption: "On the wrong side of ½, " + r.soFar() + ", each scored before it was learnt. The band is the 95 % interval. Zero is drawn at the lower edge.",
-		X:       chart.Axis{Label: "events so far", Log: true}, Y: chart.Axis{Label: "error, %", Log: true, Min: &floor, Max: &top}, Series: []chart.Series{s},
+		Title: "Learning: error",
+		Caption: "On the wrong side of ½, " + r.soFar() +
+			", each scored before it was learnt. The band is the 95 % interval. Zero is drawn at the lower edge.",
+		X: chart.Axis{Label: "events so far", Log: true},
+		Y: chart.Axis{Label: "error, %", Log: true, Min: &floor, Max: &top}, Series: []chart.Series{s},
 	}
 }
 
@@ -65,9 +68,11 @@ func (r *Recorder) rankingChart() *chart.Chart {
 	floor := max(min(least, 1), 1e-4)
 	top := 100.0
 	return &chart.Chart{
-		Title:   "Learning: 1-ROCA%",
-		Caption: "Pairs of ham and spam in the wrong order, " + r.soFar() + ", with DeLong's 95 % interval. Zero is drawn at the lower edge.",
-		X:       chart.Axis{Label: "events so far", Log: true}, Y: chart.Axis{Label: "1-ROCA%", Log: true, Min: &floor, Max: &top}, Series: []chart.Series{s},
+		Title: "Learning: 1-ROCA%",
+		Caption: "Pairs of ham and spam in the wrong order, " + r.soFar() +
+			", with DeLong's 95 % interval. Zero is drawn at the lower edge.",
+		X: chart.Axis{Label: "events so far", Log: true},
+		Y: chart.Axis{Label: "1-ROCA%", Log: true, Min: &floor, Max: &top}, Series: []chart.Series{s},
 	}
 }
 
@@ -93,9 +98,11 @@ func (r *Recorder) rocChart() *chart.Chart {
 	s.X, s.Y = append(s.X, 100), append(s.Y, 50/float64(r.spam))
 	top := 100.0
 	return &chart.Chart{
-		Title:   "ROC",
-		Caption: "Ham lost against spam missed, at every threshold. Lower and further left is better. None counts as half an event.",
-		X:       chart.Axis{Label: "ham lost, %", Log: true, Max: &top}, Y: chart.Axis{Label: "spam missed, %", Log: true, Max: &top}, Series: []chart.Series{s},
+		Title: "ROC",
+		Caption: "Ham lost against spam missed, at every threshold. Lower and further left is better. " +
+			"None counts as half an event.",
+		X: chart.Axis{Label: "ham lost, %", Log: true, Max: &top},
+		Y: chart.Axis{Label: "spam missed, %", Log: true, Max: &top}, Series: []chart.Series{s},
 	}
 }
 
@@ -115,10 +122,12 @@ func (r *Recorder) reliabilityChart() *chart.Chart {
 	}
 	axis := func(label string) chart.Axis { return chart.Axis{Label: label, Logit: true, Min: &least, Max: &most} }
 	return &chart.Chart{
-		Title:   "Calibration",
-		Caption: "How often it was spam where the answer was p, with 95 % intervals. On the diagonal p is right. Values beyond the edges are drawn on them.",
-		X:       axis("p, the answer"), Y: axis("share of spam"),
-		Series: []chart.Series{s, {Name: "p is right", Kind: chart.Line, X: []float64{least, most}, Y: []float64{least, most}, Faint: true}},
+		Title: "Calibration",
+		Caption: "How often it was spam where the answer was p, with 95 % intervals. On the diagonal p is right. " +
+			"Values beyond the edges are drawn on them.",
+		X: axis("p, the answer"), Y: axis("share of spam"),
+		Series: []chart.Series{s,
+			{Name: "p is right", Kind: chart.Line, X: []float64{least, most}, Y: []float64{least, most}, Faint: true}},
 	}
 }
 
@@ -133,9 +142,10 @@ func (r *Recorder) answersChart() *chart.Chart {
 	}
 	least := 0.5
 	c := &chart.Chart{
-		Title:   "Answers",
-		Caption: "Events by the log-odds of the answer: right of 0 it is called spam. Values beyond the ends are counted there.",
-		X:       chart.Axis{Label: "log-odds of spam, nats"}, Y: chart.Axis{Label: "events", Log: true, Min: &least},
+		Title: "Answers",
+		Caption: "Events by the log-odds of the answer: right of 0 it is called spam. " +
+			"Values beyond the ends are counted there.",
+		X: chart.Axis{Label: "log-odds of spam, nats"}, Y: chart.Axis{Label: "events", Log: true, Min: &least},
 	}
 	for class, name := range []string{"ham", "spam"} {
 		s := chart.Series{Name: name, Kind: chart.Bars}
@@ -187,7 +197,8 @@ func (r *Recorder) firstChart() *chart.Chart {
 	return &chart.Chart{
 		Title:   title,
 		Caption: "Log loss of " + of + ": the mean so far with its 95 % interval.",
-		X:       chart.Axis{Label: axis}, Y: chart.Axis{Label: "log loss, nats an event", Min: new(float64)}, Series: []chart.Series{ours, guess},
+		X:       chart.Axis{Label: axis}, Y: chart.Axis{Label: "log loss, nats an event", Min: new(float64)},
+		Series: []chart.Series{ours, guess},
 	}
 }
 
@@ -203,9 +214,10 @@ func (r *Recorder) alarmChart() *chart.Chart {
 		top = max(top, 100*hi)
 	}
 	c := &chart.Chart{
-		Title:   "Alarms",
-		Caption: "Error in parts of the stream, with 95 % intervals. Marks above it are alarms that were raised, at the model's count of events.",
-		X:       chart.Axis{Label: "events"}, Y: chart.Axis{Label: "error, %", Min: new(float64)}, Series: []chart.Series{s},
+		Title: "Alarms",
+		Caption: "Error in parts of the stream, with 95 % intervals. Marks above it are alarms that were raised, " +
+			"at the model's count of events.",
+		X: chart.Axis{Label: "events"}, Y: chart.Axis{Label: "error, %", Min: new(float64)}, Series: []chart.Series{s},
 	}
 	var kinds []string
 	for _, a := range r.alerts {
@@ -254,6 +266,7 @@ func (r *Recorder) sourceChart() *chart.Chart {
 	return &chart.Chart{
 		Title:   "Sources",
 		Caption: "Error on the events of the largest sources, by the true label, with 95 % intervals.",
-		X:       chart.Axis{Label: "error, %", Min: new(float64)}, Y: chart.Axis{Categories: names}, Series: []chart.Series{s},
+		X:       chart.Axis{Label: "error, %", Min: new(float64)}, Y: chart.Axis{Categories: names},
+		Series: []chart.Series{s},
 	}
 }

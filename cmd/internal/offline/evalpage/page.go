@@ -37,8 +37,9 @@ func (r *Recorder) Write(dir string, result *report.Result, command string, now 
 		r.check(last[len(last)-1].to)
 	}
 	data := pageData{
-		Style:    template.CSS(chart.Style),
-		Summary:  fmt.Sprintf("%d events, %d spam and %d ham. Each was scored before it was learnt.", result.Events, result.Spam, result.Ham),
+		Style: template.CSS(chart.Style),
+		Summary: fmt.Sprintf("%d events, %d spam and %d ham. Each was scored before it was learnt.",
+			result.Events, result.Spam, result.Ham),
 		Made:     fmt.Sprintf("Made by %s on %s.", command, now.UTC().Format("2006-01-02 15:04 UTC")),
 		Rows:     result.Rows(),
 		Unlisted: r.unlisted,
@@ -54,10 +55,12 @@ func (r *Recorder) Write(dir string, result *report.Result, command string, now 
 		data.Figures = append(data.Figures, figure)
 	}
 	for _, a := range r.alerts {
-		data.Alerts = append(data.Alerts, []string{strconv.FormatUint(a.event, 10), a.kind, a.state, a.body, a.accused, a.reading})
+		data.Alerts = append(data.Alerts,
+			[]string{strconv.FormatUint(a.event, 10), a.kind, a.state, a.body, a.accused, a.reading})
 	}
 	for _, s := range result.Sources {
-		data.Sources = append(data.Sources, []string{s.Source, strconv.Itoa(s.Learnt), strconv.Itoa(s.Doubtful), fmt.Sprintf("%.2f %%", 100*float64(s.Doubtful)/float64(s.Learnt))})
+		data.Sources = append(data.Sources, []string{s.Source, strconv.Itoa(s.Learnt), strconv.Itoa(s.Doubtful),
+			fmt.Sprintf("%.2f %%", 100*float64(s.Doubtful)/float64(s.Learnt))})
 	}
 	data.OtherSources = r.others.events
 	var b bytes.Buffer

@@ -76,7 +76,8 @@ type alert struct {
 
 // NewRecorder returns an empty recorder.
 func NewRecorder() *Recorder {
-	return &Recorder{bins: newBins(), windows: windows{width: firstCheckpoint}, next: firstCheckpoint, sources: map[string]*sourceCount{}}
+	return &Recorder{bins: newBins(), windows: windows{width: firstCheckpoint}, next: firstCheckpoint,
+		sources: map[string]*sourceCount{}}
 }
 
 // Scored counts one event, the n-th of the stream. logOdds is not NaN.
@@ -183,7 +184,8 @@ func (b bins) add(spam bool, logOdds float64) {
 func (b bins) points() (all []eval.Point) {
 	for i, n := range b {
 		if n != [2]uint32{} {
-			all = append(all, eval.Point{LogOdds: float64(i-mostNats*binsPerNat) / binsPerNat, Ham: float64(n[0]), Spam: float64(n[1])})
+			all = append(all, eval.Point{LogOdds: float64(i-mostNats*binsPerNat) / binsPerNat, Ham: float64(n[0]),
+				Spam: float64(n[1])})
 		}
 	}
 	return all

@@ -17,7 +17,9 @@ func (Command) Help() string {
 	for _, o := range operations {
 		fmt.Fprintf(&table, "  %-8s %-24s %s\n", o.name, strings.Join(o.fields, ", "), o.replies)
 	}
-	return `Holds one model in memory. Reads JSON Lines on standard input, one request a line, and writes one reply a line, in order. A request that cannot be answered gets {"error": "…"} and changes nothing. The others are still answered, and the exit status is 1.
+	return `Holds one model in memory. Reads JSON Lines on standard input, one request a line, ` +
+		`and writes one reply a line, in order. A request that cannot be answered gets {"error": "…"} and changes nothing. ` +
+		`The others are still answered, and the exit status is 1.
 
 Examples:
 
@@ -28,7 +30,10 @@ Examples:
 Requests, their fields (? may be left out) and replies:
 
 ` + table.String() + `
-Events are those of the wire, as hamlet eval reads them in JSON Lines; "mail" is in base64, and so are a model's "bytes". Events to learn may also say "action": relearn, unlearn, correct. The config has the keys that hamlet eval --keys lists. An interval is the 90 % one, or that of "level".
+Events are those of the wire, as hamlet eval reads them in JSON Lines; "mail" is in base64, ` +
+		`and so are a model's "bytes". ` +
+		`Events to learn may also say "action": relearn, unlearn, correct. ` +
+		`The config has the keys that hamlet eval --keys lists. An interval is the 90 % one, or that of "level".
 
 deploy/python has a package for Python.`
 }

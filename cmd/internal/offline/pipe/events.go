@@ -163,7 +163,8 @@ func (s *session) explain(ctx context.Context, q *request) (any, error) {
 
 // ask answers about the events' bodies by one of the model's ways to predict. An event that
 // cannot be scored is an error.
-func (s *session) ask(ctx context.Context, q *request, predict func(b *model.Body, z float64) (answer, error)) (any, error) {
+func (s *session) ask(ctx context.Context, q *request,
+	predict func(b *model.Body, z float64) (answer, error)) (any, error) {
 	if !(0 < q.Level && q.Level < 1) {
 		return nil, fmt.Errorf("level: %v is not between 0 and 1", q.Level)
 	}

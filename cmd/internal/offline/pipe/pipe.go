@@ -132,7 +132,8 @@ func decode(line []byte) (o operation, q *request, err error) {
 		return o, nil, err
 	}
 	q = &request{Level: defaultLevel, Words: defaultWords}
-	into := map[string]any{"config": &q.Config, "bytes": &q.Bytes, "file": &q.File, "events": &q.Events, "level": &q.Level, "words": &q.Words}
+	into := map[string]any{"config": &q.Config, "bytes": &q.Bytes, "file": &q.File, "events": &q.Events, "level": &q.Level,
+		"words": &q.Words}
 	delete(given, "op")
 	for _, name := range o.fields {
 		name, optional := strings.CutSuffix(name, "?")
@@ -202,7 +203,8 @@ func (s *session) load(_ context.Context, q *request) (any, error) {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	if numerics := model.CurrentNumerics(); m.Numerics() != numerics {
-		return nil, fmt.Errorf("%s: the model has numerics %s, this program has %s: learn its events again", from, m.Numerics(), numerics)
+		return nil, fmt.Errorf("%s: the model has numerics %s, this program has %s: learn its events again",
+			from, m.Numerics(), numerics)
 	}
 	return s.hold(m), nil
 }

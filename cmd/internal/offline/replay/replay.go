@@ -90,7 +90,8 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 }
 
 // once replays items by one model.
-func once(ctx context.Context, cfg Config, said *emitted, items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
+func once(ctx context.Context, cfg Config, said *emitted,
+	items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
 	m, err := model.New(cfg.Model)
 	if err != nil {
 		return nil, nil, fmt.Errorf("configuration of the model: %w", err)
@@ -394,7 +395,8 @@ func (r *replay) apply(e *model.Example) (model.Effect, error) {
 	for i := range effect.Rebuilds {
 		b := &effect.Rebuilds[i]
 		if b.Err != nil && r.cfg.RebuildFailed != nil && r.said.first(aFailure) {
-			r.cfg.RebuildFailed(fmt.Errorf("%s (%s) from %d rows at its event %d: %w", b.Ensemble, b.Body, b.Rows, b.Started, b.Err))
+			r.cfg.RebuildFailed(fmt.Errorf("%s (%s) from %d rows at its event %d: %w",
+				b.Ensemble, b.Body, b.Rows, b.Started, b.Err))
 		}
 	}
 	if r.alerts == nil && r.cfg.Observer == nil {

@@ -181,13 +181,15 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 		return fmt.Errorf("nothing is added to %s: %w", c.Folder, err)
 	}
 	if after := takenAfter(earlier, x.Taken); after.After(x.Taken) {
-		log.Warn("the newest backup of the directory is of the future: this one is named after it; see to the clock", "newest", earlier[0])
+		log.Warn("the newest backup of the directory is of the future: this one is named after it; see to the clock",
+			"newest", earlier[0])
 		x.Taken = after
 	}
 	if err := to.finish(x); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	result := &Result{Backup: x.name, Taken: cli.Stamp(x.Taken), Versions: t.versions, Chunks: t.chunks, New: t.written, Bytes: t.bytes, Missing: missing}
+	result := &Result{Backup: x.name, Taken: cli.Stamp(x.Taken), Versions: t.versions, Chunks: t.chunks, New: t.written,
+		Bytes: t.bytes, Missing: missing}
 	var failed []error
 	keep := c.Keep
 	if len(t.old) > 0 { // an earlier backup may be the last that has the model
@@ -280,7 +282,8 @@ func (c *Command) print(r *Result, w io.Writer) error {
 			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])
 		}
 	}
-	fmt.Fprintf(&b, "backup %s: %d versions, %d chunks, of which %d are new, %s written", r.Backup, r.Versions, r.Chunks, r.New, cli.Megabytes(r.Bytes))
+	fmt.Fprintf(&b, "backup %s: %d versions, %d chunks, of which %d are new, %s written",
+		r.Backup, r.Versions, r.Chunks, r.New, cli.Megabytes(r.Bytes))
 	if r.Deleted > 0 {
 		fmt.Fprintf(&b, "; %d earlier backups deleted", r.Deleted)
 	}

@@ -48,7 +48,8 @@ func (f folder) chunk(name [sha256.Size]byte) string {
 func (f folder) readChunk(name [sha256.Size]byte) ([]byte, error) {
 	path := f.chunk(name)
 	if info, err := os.Stat(path); err == nil && info.Size() > state.ChunkSize {
-		return nil, fmt.Errorf("%w: %s has %d bytes, a chunk has %d at most", state.ErrCorrupt, path, info.Size(), state.ChunkSize)
+		return nil, fmt.Errorf("%w: %s has %d bytes, a chunk has %d at most",
+			state.ErrCorrupt, path, info.Size(), state.ChunkSize)
 	}
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +166,8 @@ func ours(path string) error {
 		return nil
 	}
 	owner := secretfile.Owner(info)
-	return fmt.Errorf("%s belongs to %s, who could not read the files of root: run this command as its owner, sudo -u %s hamlet …", path, owner, owner)
+	return fmt.Errorf("%s belongs to %s, who could not read the files of root: run this command as its owner, "+
+		"sudo -u %s hamlet …", path, owner, owner)
 }
 
 // list returns the names of the backups, the newest first.
@@ -215,7 +217,8 @@ func (f folder) choose(prefix string) (*Index, error) {
 	case len(names) == 0:
 		return nil, fmt.Errorf("%s has no backup whose name begins with %q: hamlet verify lists those it has", f.path, prefix)
 	case len(names) > 1 && prefix != "":
-		return nil, fmt.Errorf("%s has %d backups whose names begin with %q: say more of the name", f.path, len(names), prefix)
+		return nil, fmt.Errorf("%s has %d backups whose names begin with %q: say more of the name",
+			f.path, len(names), prefix)
 	}
 	return f.index(names[0])
 }

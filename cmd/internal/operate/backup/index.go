@@ -81,7 +81,8 @@ func describe(number int64, replaced bool, m *state.Manifest) (Version, error) {
 	}
 	v := Version{
 		Version: number, Replaced: replaced, Saved: m.Saved.UTC(), Events: m.Events, Position: m.Position.Next,
-		Numerics: m.Numerics, Config: m.Config, Bytes: m.Length, SHA256: hex.EncodeToString(m.Model[:]), Chunks: []string{}, Manifest: b,
+		Numerics: m.Numerics, Config: m.Config, Bytes: m.Length, SHA256: hex.EncodeToString(m.Model[:]),
+		Chunks: []string{}, Manifest: b,
 	}
 	for i := range m.Chunks {
 		v.Chunks = append(v.Chunks, hex.EncodeToString(m.Chunks[i][:]))
@@ -97,7 +98,8 @@ func readIndex(b []byte) (*Index, error) {
 		return nil, fmt.Errorf("%w: read the index: %w", state.ErrCorrupt, err)
 	}
 	if x.Format != format {
-		return nil, fmt.Errorf("the backup has format %d, this program reads %d: use the hamlet that wrote it or a newer one", x.Format, format)
+		return nil, fmt.Errorf("the backup has format %d, this program reads %d: use the hamlet that wrote it or a newer one",
+			x.Format, format)
 	}
 	if err := x.possible(); err != nil {
 		return nil, fmt.Errorf("%w: the index: %w", state.ErrCorrupt, err)

@@ -20,7 +20,7 @@ type Log struct {
 	From      int64      `json:"from"`            // the records from this offset on are needed
 	First     int64      `json:"first"`           // the topic has the offsets first to end−1
 	End       int64      `json:"end"`             //
-	Until     *time.Time `json:"until,omitempty"` // retention deletes none of the needed records before; none: it is not known, or never
+	Until     *time.Time `json:"until,omitempty"` // retention keeps the needed records so long; none: not known, or for ever
 	Forever   bool       `json:"forever"`         // retention deletes nothing
 	Problem   string     `json:"problem,omitempty"`
 }
@@ -52,7 +52,8 @@ func goesOn(ctx context.Context, cfg stream.Logs, events string, at state.Positi
 		l.Problem = fmt.Sprintf("the log ends at offset %d: it lost records, or is another log", l.End)
 		return l, nil
 	case l.From < l.First:
-		l.Problem = fmt.Sprintf("retention has deleted the offsets %d to %d, which the model has not learnt", l.From, l.First-1)
+		l.Problem = fmt.Sprintf("retention has deleted the offsets %d to %d, which the model has not learnt",
+			l.From, l.First-1)
 		return l, nil
 	}
 	oldest := time.Now() // what is needed next is written from now on
@@ -62,7 +63,8 @@ func goesOn(ctx context.Context, cfg stream.Logs, events string, at state.Positi
 		case r.Offset == l.From:
 			oldest = r.Time
 		case !follow.Absorbed(at, r):
-			l.Problem = fmt.Sprintf("it is another log: the record at offset %d is not the one that the model learnt last", r.Offset)
+			l.Problem = fmt.Sprintf("it is another log: the record at offset %d is not the one that the model learnt last",
+				r.Offset)
 		}
 		return nil
 	})

@@ -47,13 +47,14 @@ type InFile struct {
 
 func inFile(file string, c *state.Checkpoint) *InFile {
 	sum := c.ModelSHA256
-	return &InFile{File: file, Events: c.Events, Position: c.Position.Next, Saved: c.Saved, Bytes: len(c.Model), Numerics: c.Numerics,
-		SHA256: hex.EncodeToString(sum[:]), Restorable: true}
+	return &InFile{File: file, Events: c.Events, Position: c.Position.Next, Saved: c.Saved, Bytes: len(c.Model),
+		Numerics: c.Numerics, SHA256: hex.EncodeToString(sum[:]), Restorable: true}
 }
 
 // line describes the model.
 func (f *InFile) line() string {
-	return fmt.Sprintf("%d events up to offset %d, %s, numerics %s, sha256 %s", f.Events, f.Position, cli.Megabytes(int64(f.Bytes)), f.Numerics, f.SHA256)
+	return fmt.Sprintf("%d events up to offset %d, %s, numerics %s, sha256 %s",
+		f.Events, f.Position, cli.Megabytes(int64(f.Bytes)), f.Numerics, f.SHA256)
 }
 
 func (f *InFile) print(stdio cli.IO, asJSON bool, text string) error {
@@ -84,7 +85,8 @@ func (c *Command) toFile(ctx context.Context, stdio cli.IO) error {
 		return cli.Usagef("--model: %q is neither MODEL nor MODEL@VERSION", c.Model[0])
 	}
 	defer c.Machine.Close()
-	store, err := c.Machine.Store(ctx, c.Redis, name, slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	store, err := c.Machine.Store(ctx, c.Redis, name,
+		slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
@@ -126,7 +128,8 @@ func (c *Restore) fromFile(ctx context.Context, stdio cli.IO) error {
 	case (settings.ModelName{Model: c.As}).Validate() != nil:
 		return cli.Usagef("--as: %q is not a name of a model: 1 to 64 of a–z, 0–9 and -", c.As)
 	case len(c.Model) > 0 || len(c.EventsOf) > 0 || c.Backup != "" || c.NewLog:
-		return cli.Usagef("%s is a file: --model, --events-of, --backup and --new-log are about a directory of backups", c.Folder)
+		return cli.Usagef("%s is a file: --model, --events-of, --backup and --new-log are about a directory of backups",
+			c.Folder)
 	case c.Data != "" && c.Redis.Redis != "":
 		return cli.Usagef("--data is in place of --redis")
 	}
@@ -139,7 +142,8 @@ func (c *Restore) fromFile(ctx context.Context, stdio cli.IO) error {
 	}
 	to := settings.Machine{Data: c.Data}
 	defer to.Close()
-	store, err := to.Store(ctx, c.Redis, c.As, slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	store, err := to.Store(ctx, c.Redis, c.As,
+		slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
@@ -171,7 +175,8 @@ func (c *Restore) put(ctx context.Context, store state.Store, checkpoint *state.
 	case existing && len(versions) == 0:
 		return fmt.Errorf("model %s has versions, and none can be read", c.As)
 	case existing && f.Position < versions[0].Position.Next:
-		return fmt.Errorf("model %s has learnt up to offset %d, and the file only to %d: events between would be lost; restore it under another name",
+		return fmt.Errorf("model %s has learnt up to offset %d, and the file only to %d: events between would be lost; "+
+			"restore it under another name",
 			c.As, versions[0].Position.Next, f.Position)
 	case existing:
 		f.Before = versions[0].Version

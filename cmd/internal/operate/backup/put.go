@@ -61,14 +61,17 @@ func (r *restoring) takes(ctx context.Context, store state.Store, m *Model) erro
 	head, _, err := store.Load(ctx, state.Head)
 	switch v := m.Partitions[0].newest(); {
 	case errors.Is(err, state.ErrCorrupt):
-		return fmt.Errorf("%w; to restore this backup, delete %s, then run this command with --replace", err, r.keys(m.Name, "these keys"))
+		return fmt.Errorf("%w; to restore this backup, delete %s, then run this command with --replace",
+			err, r.keys(m.Name, "these keys"))
 	case err != nil:
 		return err
 	case r.c.NewLog:
-		return fmt.Errorf("%s keeps this model, and --new-log begins at offset 0: delete %s first", r.place(), r.keys(m.Name, "its keys"))
+		return fmt.Errorf("%s keeps this model, and --new-log begins at offset 0: delete %s first",
+			r.place(), r.keys(m.Name, "its keys"))
 	case head.Position.Next > v.Position:
 		return fmt.Errorf("%s is newer: it has learnt up to offset %d there, and up to %d in the backup; "+
-			"to answer from an earlier version, hamlet model pin; to go back for good, delete %s first", r.place(), head.Position.Next, v.Position, r.keys(m.Name, "the model's keys"))
+			"to answer from an earlier version, hamlet model pin; to go back for good, delete %s first",
+			r.place(), head.Position.Next, v.Position, r.keys(m.Name, "the model's keys"))
 	}
 	return nil
 }

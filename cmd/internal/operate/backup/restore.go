@@ -226,7 +226,8 @@ func (r *restoring) all(ctx context.Context, chosen []Model, result *Restored) e
 		}
 		restored, err := r.model(ctx, store, &m)
 		if err := errors.Join(err, store.Close()); err != nil {
-			return fmt.Errorf("restore model %s, after %d of %d models: %w; correct the cause, and run the same command with --replace",
+			return fmt.Errorf("restore model %s, after %d of %d models: %w; correct the cause, "+
+				"and run the same command with --replace",
 				m.Name, i, len(readable), err)
 		}
 		restored.Logs = compared[m.Name]
@@ -274,7 +275,8 @@ func (r *restoring) check(ctx context.Context, m *Model, compared map[string][]L
 	case r.c.NewLog:
 		return nil
 	case l.Problem != "":
-		return fmt.Errorf("%s. Restore the log first, or name the right one; if the log is lost: --new-log, with an empty topic", &l)
+		return fmt.Errorf("%s. Restore the log first, or name the right one; if the log is lost: --new-log, "+
+			"with an empty topic", &l)
 	}
 	compared[m.Name] = []Log{l}
 	return nil
@@ -339,7 +341,8 @@ func (c *Restore) print(r *Restored, w io.Writer) error {
 			fmt.Fprintf(&b, "  model %s answers in its place, as before: hamlet model promote --back ends that\n", m.Promoted)
 		}
 		if m.Unpinned != 0 {
-			fmt.Fprintf(&b, "  version %d was pinned in the backup and is not restored: answers come from the newest\n", m.Unpinned)
+			fmt.Fprintf(&b, "  version %d was pinned in the backup and is not restored: answers come from the newest\n",
+				m.Unpinned)
 		}
 		for j := range m.Logs {
 			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])

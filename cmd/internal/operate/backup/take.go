@@ -146,7 +146,8 @@ func (t *taking) withoutLost(model string, all []state.VersionInfo) (kept []stat
 }
 
 // earlier adds the newest version that is whole, where the newest of all is not.
-func (t *taking) earlier(ctx context.Context, store state.Store, model string, p Partition, kept []state.VersionInfo) (Partition, error) {
+func (t *taking) earlier(ctx context.Context, store state.Store, model string, p Partition,
+	kept []state.VersionInfo) (Partition, error) {
 	for _, info := range kept[1:] {
 		if n := len(p.Versions); n > 0 && p.newest().Version >= info.Version {
 			break
@@ -168,7 +169,8 @@ func (t *taking) earlier(ctx context.Context, store state.Store, model string, p
 }
 
 // version copies one version, unless the backup before has it and it is whole there.
-func (t *taking) version(ctx context.Context, store state.Store, at versionID, info state.VersionInfo) (Version, error) {
+func (t *taking) version(ctx context.Context, store state.Store, at versionID,
+	info state.VersionInfo) (Version, error) {
 	t.show(fmt.Sprintf("%s, version %d", at.model, at.version))
 	if v, ok := t.before[at]; ok && same(&v.manifest, &info) && t.to.has(&v) {
 		v.Replaced = info.Replaced
@@ -197,6 +199,7 @@ func (t *taking) version(ctx context.Context, store state.Store, at versionID, i
 // same reports whether a manifest is that of a version in Redis. It compares all that the list
 // of versions says; the time of saving has nanoseconds.
 func same(m *state.Manifest, v *state.VersionInfo) bool {
-	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events && m.Position == v.Position &&
+	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events &&
+		m.Position == v.Position &&
 		m.Numerics == v.Numerics && bytes.Equal(m.Config, v.Config)
 }

@@ -68,7 +68,8 @@ func (m *paired) fresh(p *predictions.Prediction, record int64) (bool, error) {
 	if p.Offset < m.next {
 		m.repeats++
 		if slot.known && slot.Offset == p.Offset && !same(&slot.Prediction, p) {
-			return false, fmt.Errorf("%w: model %s, offset %d: %s in record %d of its predictions, %s in record %d: the model was learnt again otherwise; --since leaves out what was written before",
+			return false, fmt.Errorf("%w: model %s, offset %d: %s in record %d of its predictions, %s in record %d: "+
+				"the model was learnt again otherwise; --since leaves out what was written before",
 				ErrDiffers, m.name, p.Offset, said(&slot.Prediction), slot.record, said(p), record)
 		}
 		return false, nil
@@ -121,7 +122,8 @@ func (j *pairing) join() error {
 		case p.Offset > q.Offset:
 			b.alone(a)
 		case p.Spam != q.Spam:
-			return fmt.Errorf("%w: of offset %d, model %s says %s and model %s says %s", ErrOtherLog, p.Offset, a.name, said(p), b.name, said(q))
+			return fmt.Errorf("%w: of offset %d, model %s says %s and model %s says %s",
+				ErrOtherLog, p.Offset, a.name, said(p), b.name, said(q))
 		default:
 			j.pair(p, q)
 			a.queue, b.queue = a.queue[1:], b.queue[1:]

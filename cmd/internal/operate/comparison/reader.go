@@ -91,7 +91,8 @@ func NewReader(ctx context.Context, brokers stream.Logs, a, b string, opts Optio
 			return nil, err
 		}
 		if partitions == 0 {
-			return nil, fmt.Errorf("%w: there is no topic %s: start the learner of model %s, of this version and without --no-predictions", ErrNone, t.topic, name)
+			return nil, fmt.Errorf("%w: there is no topic %s: start the learner of model %s, "+
+				"of this version and without --no-predictions", ErrNone, t.topic, name)
 		}
 		if t.log, err = brokers.Open(t.topic); err != nil {
 			return nil, err
@@ -135,9 +136,11 @@ func (r *Reader) Advance(ctx context.Context) (Result, error) {
 		t.end = bounds.End
 		switch {
 		case t.end < t.next:
-			return Result{}, r.fail(fmt.Errorf("%w: topic %s ends at %d, and was read to %d: it was made again", ErrGone, t.topic, t.end, t.next))
+			return Result{}, r.fail(fmt.Errorf("%w: topic %s ends at %d, and was read to %d: it was made again",
+				ErrGone, t.topic, t.end, t.next))
 		case bounds.First > t.next:
-			return Result{}, r.fail(fmt.Errorf("%w: topic %s begins at %d, and was read to %d: retention has deleted what lies between", ErrGone, t.topic, bounds.First, t.next))
+			return Result{}, r.fail(fmt.Errorf("%w: topic %s begins at %d, and was read to %d: "+
+				"retention has deleted what lies between", ErrGone, t.topic, bounds.First, t.next))
 		}
 	}
 	for {
@@ -158,7 +161,8 @@ func (r *Reader) Advance(ctx context.Context) (Result, error) {
 		}
 	}
 	if a, b := &r.pairing.models[0], &r.pairing.models[1]; len(a.queue) >= maxWaiting && len(b.queue) >= maxWaiting {
-		return Result{}, r.fail(fmt.Errorf("compare models %s and %s: each has more than %d predictions of events that the other has not come to: name a time --since which both have caught up",
+		return Result{}, r.fail(fmt.Errorf("compare models %s and %s: each has more than %d predictions of events that "+
+			"the other has not come to: name a time --since which both have caught up",
 			a.name, b.name, maxWaiting))
 	}
 	result := r.comparison.Result()
@@ -214,7 +218,8 @@ func (r *Reader) check(t *topic, b *predictions.Block) error {
 		r.events = b.Events
 	}
 	if b.Events != r.events {
-		return fmt.Errorf("%w: model %s learns %.249s, and another one %.249s: start the second learner with --events-of", ErrOtherLog, t.model, b.Events, r.events)
+		return fmt.Errorf("%w: model %s learns %.249s, and another one %.249s: start the second learner with --events-of",
+			ErrOtherLog, t.model, b.Events, r.events)
 	}
 	return nil
 }

@@ -122,7 +122,8 @@ func showLetter(r *stream.Record, model string, s *Shown) bool {
 		s.failed(r, err)
 		return true
 	}
-	s.Letter = &shownLetter{Reason: d.Reason, Topic: d.Topic, Partition: d.Partition, Offset: d.Offset, Truncated: d.Truncated}
+	s.Letter = &shownLetter{Reason: d.Reason, Topic: d.Topic, Partition: d.Partition, Offset: d.Offset,
+		Truncated: d.Truncated}
 	if !d.Time.IsZero() {
 		s.Letter.Time = &d.Time
 	}

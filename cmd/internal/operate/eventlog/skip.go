@@ -45,5 +45,6 @@ func (c *skipCommand) run(ctx context.Context, logs stream.Logs, _ *progress.Cou
 	if err := m.Skip(ctx, name, c.From, c.To); err != nil {
 		return nil, "", err
 	}
-	return Skipped{name, c.From, c.To}, fmt.Sprintf("The offsets %d to %d of log %s are left out. Start hamlet up again.\n", c.From, c.To-1, name), nil
+	return Skipped{name, c.From, c.To},
+		fmt.Sprintf("The offsets %d to %d of log %s are left out. Start hamlet up again.\n", c.From, c.To-1, name), nil
 }

@@ -28,7 +28,8 @@ func Of(brokers stream.Logs, model string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Log{Config: reads(brokers, log, topic), to: once{to}, close: func() error { return errors.Join(log.Close(), to.Close()) }}, nil
+	return &Log{Config: reads(brokers, log, topic), to: once{to},
+		close: func() error { return errors.Join(log.Close(), to.Close()) }}, nil
 }
 
 // reads says how a log is read.

@@ -117,7 +117,8 @@ func (c *Command) missing(stderr io.Writer, decisions, damaged int) {
 		fmt.Fprintf(stderr, "%d lines of the journal cannot be read\n", damaged)
 	}
 	if decisions == 0 {
-		fmt.Fprintf(stderr, "the journal has no decisions of the model %s there. Scorers write it where NATS has JetStream, without --no-journal\n", c.Model)
+		fmt.Fprintf(stderr, "the journal has no decisions of the model %s there. "+
+			"Scorers write it where NATS has JetStream, without --no-journal\n", c.Model)
 	}
 }
 

@@ -155,7 +155,8 @@ const mostLabels = 500_000
 // Read returns the newest decisions that a filter wants and that stand before a place in a
 // model's journal, at most limit of them; 0 means all. The zero place is the end. Where ctx has a
 // deadline and it passes, Read returns what it has found.
-func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit int, before nats.JournalPosition) (Found, error) {
+func Read(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, limit int,
+	before nats.JournalPosition) (Found, error) {
 	if !conn.IsConnected() {
 		return Found{}, fmt.Errorf("read the journal: %w", nats.ErrNoServer)
 	}
@@ -207,7 +208,8 @@ type given struct {
 // labels returns the last label of each message since f.Since, by identity, and whether these are
 // all. Where f names identities, it keeps only theirs. It reads at most mostLabels, and for half
 // of the time until ctx ends.
-func labels(ctx context.Context, conn *natsgo.Conn, model string, f *Filter) (found map[string]given, complete bool, err error) {
+func labels(ctx context.Context, conn *natsgo.Conn, model string,
+	f *Filter) (found map[string]given, complete bool, err error) {
 	half := ctx
 	if end, bounded := ctx.Deadline(); bounded {
 		var cancel context.CancelFunc

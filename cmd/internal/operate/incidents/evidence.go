@@ -36,7 +36,8 @@ func evidence(i *Incident, now *facts) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Evidence at each step",
 		X:     chart.Axis{Label: "event"}, Y: chart.Axis{Label: "level; 1 raises the alarm"},
-		Caption: "The alerts hold the level of the alarm that each step is about, and nothing between the steps. Levels are in units of their thresholds.",
+		Caption: "The alerts hold the level of the alarm that each step is about, and nothing between the steps. " +
+			"Levels are in units of their thresholds.",
 	}
 	series := map[string]*chart.Series{}
 	var order []string
@@ -76,7 +77,8 @@ func evidence(i *Incident, now *facts) *chart.Chart {
 	zero := 0.0
 	c.Y.Min = &zero // below it nothing speaks for a change
 	end := max(last, first+1)
-	c.Series = append(c.Series, chart.Series{Name: "threshold", Kind: chart.Line, Faint: true, X: []float64{float64(first), float64(end)}, Y: []float64{1, 1}})
+	c.Series = append(c.Series, chart.Series{Name: "threshold", Kind: chart.Line, Faint: true,
+		X: []float64{float64(first), float64(end)}, Y: []float64{1, 1}})
 	return c
 }
 
@@ -112,7 +114,8 @@ func noisePast(i *Incident, now *facts) *chart.Chart {
 	c := &chart.Chart{
 		Title: "The label-noise alarm, as the saved model keeps it",
 		X:     chart.Axis{Label: "event of " + bodies[body]}, Y: chart.Axis{Label: "ln SNR − ln N, nats"},
-		Caption: "Falling means that more labels contradict the mail. While the alarm is raised, the model keeps no levels. Once it has cleared, those from before are not drawn.",
+		Caption: "Falling means that more labels contradict the mail. While the alarm is raised, " +
+			"the model keeps no levels. Once it has cleared, those from before are not drawn.",
 	}
 	end := float64(past.Last)
 	for _, a := range now.Alarms {
@@ -122,7 +125,8 @@ func noisePast(i *Incident, now *facts) *chart.Chart {
 		end = max(end, float64(past.Events))
 		c.Series = append(c.Series,
 			chart.Series{Name: "now", Kind: chart.Points, X: []float64{float64(past.Events)}, Y: []float64{a.Status.Level}},
-			chart.Series{Name: "reference", Kind: chart.Line, Faint: true, X: []float64{from, end}, Y: []float64{a.Status.Reference, a.Status.Reference}},
+			chart.Series{Name: "reference", Kind: chart.Line, Faint: true, X: []float64{from, end},
+				Y: []float64{a.Status.Reference, a.Status.Reference}},
 			chart.Series{Name: "raises it", Kind: chart.Line, Faint: true, X: []float64{from, end},
 				Y: []float64{a.Status.Reference - a.Status.Threshold, a.Status.Reference - a.Status.Threshold}})
 	}
@@ -130,7 +134,8 @@ func noisePast(i *Incident, now *facts) *chart.Chart {
 	steps := chart.Series{Name: "steps of the incident", Kind: chart.Points}
 	for k := range i.Alerts {
 		a := &i.Alerts[k]
-		if at := float64(a.Event); counts && a.Kind == stream.AlertLabelNoise && at >= from && math.Abs(a.Level) < mostStrength {
+		if at := float64(a.Event); counts && a.Kind == stream.AlertLabelNoise && at >= from &&
+			math.Abs(a.Level) < mostStrength {
 			steps.X, steps.Y = append(steps.X, at), append(steps.Y, a.Level)
 		}
 	}

@@ -154,10 +154,12 @@ func (p *pages) before(ctx context.Context, i *Incident) (b before) {
 		v := &kept.Versions[n]
 		if v.Events < first.Incident && v.Saved.Before(first.Time) && !v.Replaced && first.Partition == 0 {
 			b.Version = v
-			b.Link = "/model/change?" + url.Values{"do": {"pin"}, "version": {strconv.FormatInt(v.Version, 10)}, "incident": {first.IncidentID()}}.Encode()
+			b.Link = "/model/change?" +
+				url.Values{"do": {"pin"}, "version": {strconv.FormatInt(v.Version, 10)}, "incident": {first.IncidentID()}}.Encode()
 			return b
 		}
 	}
-	b.Problem = "The store keeps no version from before this incident. A learner keeps the last three, and the first of each of thirty days."
+	b.Problem = "The store keeps no version from before this incident. A learner keeps the last three, " +
+		"and the first of each of thirty days."
 	return b
 }

@@ -122,8 +122,9 @@ func rank(i *Incident) int {
 func newRow(i *Incident, acknowledged acknowledgements) row {
 	last := i.Last()
 	r := row{
-		ID: i.ID(), Open: i.Open(), State: last.State, Kind: last.Kind, Body: last.Body, Accused: page.Visible(last.Accused), Partition: last.Partition,
-		Opened: i.First().Time, Changed: last.Time, Steps: i.Steps(), Reading: page.Visible(i.Reading()),
+		ID: i.ID(), Open: i.Open(), State: last.State, Kind: last.Kind, Body: last.Body, Partition: last.Partition,
+		Accused: page.Visible(last.Accused),
+		Opened:  i.First().Time, Changed: last.Time, Steps: i.Steps(), Reading: page.Visible(i.Reading()),
 	}
 	if r.ID == "" {
 		return r
@@ -163,7 +164,8 @@ func (p *pages) acknowledge(w http.ResponseWriter, r *http.Request) {
 		p.site.Back(w, r, listPath, "Nothing was done: there is no such incident.", true)
 		return
 	}
-	action := page.Action{Name: stream.ActionAcknowledge, Target: id, Detail: map[string]string{"state": i.Last().State, "kind": i.Last().Kind}}
+	action := page.Action{Name: stream.ActionAcknowledge, Target: id,
+		Detail: map[string]string{"state": i.Last().State, "kind": i.Last().Kind}}
 	p.site.Act(w, r, action, func(context.Context) (string, error) {
 		return "You have acknowledged the incident. The list shows it to all.", nil
 	}, URL(id))

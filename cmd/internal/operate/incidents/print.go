@@ -52,7 +52,8 @@ func writeTable(w io.Writer, shown []*Incident) error {
 	table := report.NewTable("incident", "opened", "body", "kind", "accused", "steps, each at its event", "reading")
 	for _, i := range shown {
 		last := i.Last()
-		table.Add(cli.Cell(i.ID()), i.First().Time.Local().Format(time.DateTime), last.Body, last.Kind, cli.Cell(last.Accused),
+		table.Add(cli.Cell(i.ID()), i.First().Time.Local().Format(time.DateTime), last.Body, last.Kind,
+			cli.Cell(last.Accused),
 			i.Steps(), cli.Cell(i.Reading()))
 	}
 	return cli.Print(w, table.String())

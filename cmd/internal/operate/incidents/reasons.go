@@ -56,12 +56,14 @@ func rulings(i *Incident, now *facts) (all []ruling) {
 		case e > named:
 			r.Verdict, r.Why = "not asked", "What was named is asked first, and the other signs may follow from it."
 			if explanations[named].kind == stream.AlertLabelNoise && explanation.kind == stream.AlertConcept {
-				r.Verdict, r.Why = "ruled out", "The labels that contradict the model do not follow from the mail by another rule, or bad labels were proved first. Bad labels raise this alarm too."
+				r.Verdict, r.Why = "ruled out", "The labels that contradict the model do not follow from the mail by another "+
+					"rule, or bad labels were proved first. Bad labels raise this alarm too."
 			}
 		default:
 			r.Verdict, r.Why = "ruled out", whyNot[explanation.kind]
 			if explanation.kind == stream.AlertLabelNoise && explanations[named].kind == stream.AlertConcept {
-				r.Why = "The alarm for labels was not up by then, and flips explain the labels since the change worse than a new rule does."
+				r.Why = "The alarm for labels was not up by then, and flips explain the labels since the change worse than a " +
+					"new rule does."
 			}
 		}
 		all = append(all, r)
@@ -84,19 +86,25 @@ func whyNamed(a *stream.Alert) string {
 		if a.Accused == drift.Newcomers {
 			return at + "new names that took turns gave labels that contradict those of the others."
 		}
-		return at + "labels of " + page.Visible(a.Accused) + " contradicted those of the others so much that the source is accused."
+		return at + "labels of " + page.Visible(a.Accused) +
+			" contradicted those of the others so much that the source is accused."
 	case stream.AlertLabelNoise:
 		switch share := strength(a.Kind, a.Level, a.Reference, a.Threshold); {
 		case share > 1:
-			return at + fmt.Sprintf("the level lay %.2f nats below its reference; %.2f raise the alarm.", a.Reference-a.Level, a.Threshold)
+			return at + fmt.Sprintf("the level lay %.2f nats below its reference; %.2f raise the alarm.",
+				a.Reference-a.Level, a.Threshold)
 		case math.IsNaN(share):
-			return at + "the labels since the change looked like flips: they follow from nothing in the mail. The alarm itself had no reference yet."
+			return at + "the labels since the change looked like flips: they follow from nothing in the mail. " +
+				"The alarm itself had no reference yet."
 		}
-		return at + "the labels since the change looked like flips: they follow from nothing in the mail. The alarm itself needs longer."
+		return at + "the labels since the change looked like flips: they follow from nothing in the mail. " +
+			"The alarm itself needs longer."
 	case stream.AlertCovariate:
-		return at + fmt.Sprintf("the last mail lay %.2f spreads above what the model had learnt; %.2f raise the alarm.", a.Level, a.Threshold)
+		return at + fmt.Sprintf("the last mail lay %.2f spreads above what the model had learnt; %.2f raise the alarm.",
+			a.Level, a.Threshold)
 	case stream.AlertConcept:
-		return at + "the labels since the change followed from the mail by a new rule: a model that forgets soon predicted them, and flips do not explain them."
+		return at + "the labels since the change followed from the mail by a new rule: " +
+			"a model that forgets soon predicted them, and flips do not explain them."
 	}
 	return ""
 }

@@ -111,7 +111,8 @@ func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	data := &confirmation{request: a, Plan: plan, Expect: signature(&plan)}
-	data.Title = map[string]string{doPin: fmt.Sprintf("Pin version %d", a.Version), doRollback: "Roll back", doUnpin: "Unpin"}[a.Do]
+	data.Title = map[string]string{doPin: fmt.Sprintf("Pin version %d", a.Version), doRollback: "Roll back",
+		doUnpin: "Unpin"}[a.Do]
 	if plan.From != nil && plan.To != nil {
 		d := int64(plan.To.Events) - int64(plan.From.Events)
 		data.Fewer, data.More = max(0, -d), max(0, d)
@@ -144,7 +145,8 @@ func (p *pages) change(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if signature(&plan) != r.PostForm.Get("expect") {
-		p.site.Back(w, r, a.address(), "Nothing was done: what would be pinned has changed since you looked. Look again.", true)
+		p.site.Back(w, r, a.address(),
+			"Nothing was done: what would be pinned has changed since you looked. Look again.", true)
 		return
 	}
 	detail := map[string]string{"versions": signature(&plan), "before": ""}
@@ -169,5 +171,6 @@ func done(a request, plan *Plan) string {
 	if a.Do == doUnpin {
 		return "Unpinned. Answers come from the newest version again. Scorers follow within seconds."
 	}
-	return fmt.Sprintf("Pinned. Answers come from version %d until you unpin. Scorers follow within seconds, and learning goes on.", plan.Pin)
+	return fmt.Sprintf("Pinned. Answers come from version %d until you unpin. Scorers follow within seconds, "+
+		"and learning goes on.", plan.Pin)
 }

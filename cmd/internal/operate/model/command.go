@@ -130,7 +130,8 @@ func (c *Command) Run(ctx context.Context, chosen cli.Subcommand, stdio cli.IO) 
 	name, _, _ := strings.Cut(string(chosen), " ")
 	switch {
 	case name == "":
-		return cli.Usagef("say what to do: hamlet model list, show, diff, compare, versions, pin VERSION, rollback, unpin or promote CANDIDATE")
+		return cli.Usagef("say what to do: hamlet model list, show, diff, compare, versions, pin VERSION, rollback, " +
+			"unpin or promote CANDIDATE")
 	case name == "pin" && c.Pin.Version <= 0:
 		return cli.Usagef("version %d: versions are numbered from 1", c.Pin.Version)
 	}

@@ -63,7 +63,8 @@ type SourceChange struct {
 func Compare(a, b *Facts, limit int) Difference {
 	d := Difference{Same: a.SHA256 == b.SHA256, A: a.Side, B: b.Side,
 		Settings: Changes(a.Config, b.Config), Weights: weightChanges(a.Weights, b.Weights),
-		Tables: tableChanges(a.Tables, b.Tables), Stacks: stackChanges(a.Stacks, b.Stacks), Sources: sourceChanges(a.Sources, b.Sources)}
+		Tables: tableChanges(a.Tables, b.Tables), Stacks: stackChanges(a.Stacks,
+			b.Stacks), Sources: sourceChanges(a.Sources, b.Sources)}
 	if limit > 0 {
 		d.Weights = d.Weights[:min(limit, len(d.Weights))]
 		d.More = max(0, len(d.Sources)-limit)
@@ -113,7 +114,8 @@ func weightChanges(a, b []model.Weight) []WeightChange {
 func tableChanges(a, b []model.TableUse) []TableChange {
 	all := []TableChange{}
 	add := func(t *model.TableUse) *TableChange {
-		at := slices.IndexFunc(all, func(c TableChange) bool { return c.Body == t.Body && slices.Equal(c.Experts, t.Experts) })
+		at := slices.IndexFunc(all,
+			func(c TableChange) bool { return c.Body == t.Body && slices.Equal(c.Experts, t.Experts) })
 		if at < 0 {
 			at = len(all)
 			all = append(all, TableChange{Body: t.Body, Experts: t.Experts})

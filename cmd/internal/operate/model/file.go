@@ -45,7 +45,8 @@ func writeArchive(w io.Writer, c *state.Checkpoint) error {
 		name string
 		data []byte
 	}{{manifestEntry, b}, {modelEntry, c.Model}} {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: entry.name, Mode: 0o600, Size: int64(len(entry.data)), ModTime: manifest.Saved.Truncate(time.Second)}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: entry.name, Mode: 0o600, Size: int64(len(entry.data)),
+			ModTime: manifest.Saved.Truncate(time.Second)}
 		if err := archive.WriteHeader(h); err != nil {
 			return err
 		}
@@ -100,7 +101,8 @@ func ReadFile(path string) (*state.Checkpoint, error) {
 		return nil, fmt.Errorf("%s is neither a model's file of hamlet backup nor one of hamlet eval --save: %w", path, err)
 	}
 	return &state.Checkpoint{
-		Schema: schema, Numerics: m.Numerics(), Config: m.Config().JSON(), Events: m.Events(), Model: b, Saved: info.ModTime().UTC(),
+		Schema: schema, Numerics: m.Numerics(), Config: m.Config().JSON(), Events: m.Events(), Model: b,
+		Saved:       info.ModTime().UTC(),
 		ModelSHA256: sha256.Sum256(b),
 	}, nil
 }
@@ -118,10 +120,13 @@ func readArchive(b []byte) (*state.Checkpoint, error) {
 			return nil, fmt.Errorf("%w: read the archive: %w", state.ErrCorrupt, err)
 		}
 		if ofPartitions.MatchString(h.Name) {
-			return nil, fmt.Errorf("its entry %s: %w: learn the log again, made with \"hamlet log merge\"", h.Name, state.ErrPartitions)
+			return nil, fmt.Errorf("its entry %s: %w: learn the log again, made with \"hamlet log merge\"",
+				h.Name, state.ErrPartitions)
 		}
-		if h.Name != manifestEntry && h.Name != modelEntry || entries[h.Name] != nil || h.Typeflag != tar.TypeReg || h.Size > int64(len(b)) {
-			return nil, fmt.Errorf("%w: the entry %q does not belong in a model's file, or is there twice", state.ErrCorrupt, h.Name)
+		if h.Name != manifestEntry && h.Name != modelEntry || entries[h.Name] != nil || h.Typeflag != tar.TypeReg ||
+			h.Size > int64(len(b)) {
+			return nil, fmt.Errorf("%w: the entry %q does not belong in a model's file, or is there twice",
+				state.ErrCorrupt, h.Name)
 		}
 		if entries[h.Name], err = io.ReadAll(archive); err != nil {
 			return nil, fmt.Errorf("%w: read %s: %w", state.ErrCorrupt, h.Name, err)

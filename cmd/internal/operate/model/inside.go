@@ -127,7 +127,8 @@ func (p *pages) compare(w http.ResponseWriter, r *http.Request) {
 	d.More += max(0, len(d.Sources)-mostSources)
 	d.Sources = d.Sources[:min(mostSources, len(d.Sources))]
 	p.site.Render(w, r, compareTemplates, http.StatusOK,
-		fmt.Sprintf("Versions %d and %d", a.Version, b.Version), differenceView{d, int64(b.Events) - int64(a.Events), int64(b.Spam) - int64(a.Spam)})
+		fmt.Sprintf("Versions %d and %d", a.Version, b.Version), differenceView{d, int64(b.Events) - int64(a.Events),
+			int64(b.Spam) - int64(a.Spam)})
 }
 
 // A differenceView is what `hamlet model diff` prints.
@@ -189,7 +190,8 @@ func headOf(body string, all []algos.Weight) head {
 	if len(drawn) == 0 {
 		return h
 	}
-	c := &chart.Chart{Title: "Largest weights, " + body, X: chart.Axis{Label: "weight, with its 90 % interval"}, Y: chart.Axis{Label: "input"}}
+	c := &chart.Chart{Title: "Largest weights, " + body, X: chart.Axis{Label: "weight, with its 90 % interval"},
+		Y: chart.Axis{Label: "input"}}
 	series := chart.Series{Name: "weight", Kind: chart.Points}
 	for i := range drawn {
 		w := drawn[len(drawn)-1-i] // the axis begins at the bottom

@@ -51,7 +51,8 @@ type NoneError struct{ Model string }
 
 // Error says what may be the cause.
 func (e *NoneError) Error() string {
-	return fmt.Sprintf("the store keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", e.Model)
+	return fmt.Sprintf("the store keeps no version of model %s: the learner has saved none yet, "+
+		"or --model or --redis-db names another", e.Model)
 }
 
 // Read asks Redis for all that it keeps of a model. The error is a [NoneError] if that is nothing.
@@ -75,7 +76,8 @@ func Read(ctx context.Context, store state.Store, model string) (Kept, error) {
 	}
 	for _, v := range list {
 		k.Versions = append(k.Versions, Version{
-			Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Position.Next, SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
+			Version: v.Version, Saved: v.Saved, Events: v.Events, Position: v.Position.Next,
+			SHA256: hex.EncodeToString(v.SHA256[:]), Bytes: v.Bytes,
 			Head: v.Head, Served: v.Served, Pinned: v.Pinned, Replaced: v.Replaced, Lost: v.Lost, numerics: v.Numerics,
 		})
 		if v.Head {

@@ -109,7 +109,8 @@ func (s *session) list(ctx context.Context, name string) (listed, error) {
 	v := &k.Versions[0]
 	l.Events, l.Bytes, l.Answers = v.Events, v.Bytes, k.Answers
 	l.Partitions = []listedVersion{{
-		Version: v.Version, Saved: v.Saved, Events: v.Events, Bytes: v.Bytes, Numerics: v.numerics, Kept: len(k.Versions), Pinned: k.Pinned,
+		Version: v.Version, Saved: v.Saved, Events: v.Events, Bytes: v.Bytes, Numerics: v.numerics, Kept: len(k.Versions),
+		Pinned: k.Pinned,
 	}}
 	return l, nil
 }

@@ -152,7 +152,8 @@ func (l *loaded) encodesAlike() error {
 		return fmt.Errorf("encode it again: %w", err)
 	}
 	if !bytes.Equal(again, l.Model) {
-		return fmt.Errorf("it encodes to other bytes: their SHA-256 is %x, that of the model %s", sha256.Sum256(again), l.sha256())
+		return fmt.Errorf("it encodes to other bytes: their SHA-256 is %x, that of the model %s",
+			sha256.Sum256(again), l.sha256())
 	}
 	return nil
 }
@@ -165,7 +166,8 @@ var ErrOther = errors.New("this program cannot go on with it")
 // layout is not decoded: the error wraps [ErrOther].
 func Fits(c *state.Checkpoint) error {
 	if here := model.CurrentNumerics(); c.Numerics != here || c.Schema != schema {
-		return fmt.Errorf("%w: the model is of numerics %s and layout %d, this program of %s and %d", ErrOther, c.Numerics, c.Schema, here, schema)
+		return fmt.Errorf("%w: the model is of numerics %s and layout %d, this program of %s and %d",
+			ErrOther, c.Numerics, c.Schema, here, schema)
 	}
 	l := loaded{Checkpoint: c}
 	if err := l.decode(); err != nil {

@@ -119,7 +119,8 @@ func (c *compare) text(r *comparison.Result) string {
 		fmt.Fprintf(&b, "the calibration of %s holds: its mean p is not shown to be off by more than %g\n",
 			r.B.Model, comparison.Tolerance)
 	} else {
-		fmt.Fprintf(&b, "the calibration of %s does not hold: its mean p is off by more than %g\n", r.B.Model, comparison.Tolerance)
+		fmt.Fprintf(&b, "the calibration of %s does not hold: its mean p is off by more than %g\n",
+			r.B.Model, comparison.Tolerance)
 	}
 	return b.String()
 }
@@ -132,8 +133,9 @@ func missing(r *comparison.Result) (lines []string) {
 			lines = append(lines, fmt.Sprintf("retention has deleted the first predictions of %s", s.Model))
 		}
 		if s.Before > 0 {
-			lines = append(lines, fmt.Sprintf("the predictions of %s begin at offset %d: %d events that %s predicted before are left out",
-				other.Model, other.Begins, s.Before, s.Model))
+			lines = append(lines,
+				fmt.Sprintf("the predictions of %s begin at offset %d: %d events that %s predicted before are left out",
+					other.Model, other.Begins, s.Before, s.Model))
 		}
 		if s.Only > 0 {
 			lines = append(lines, fmt.Sprintf("%d events have a prediction of %s alone: they are left out", s.Only, s.Model))

@@ -80,7 +80,8 @@ func (k Kept) conclusion() string {
 		text = "Pinned: learning goes on, and answers come from the pinned version until `hamlet model unpin`."
 	}
 	if a := k.Answers; a != nil {
-		text += fmt.Sprintf("\nThat is what %s would answer. Since %s answers come from model %s, until `hamlet model promote --back`.",
+		text += fmt.Sprintf("\nThat is what %s would answer. Since %s answers come from model %s, "+
+			"until `hamlet model promote --back`.",
 			k.Model, cli.Stamp(a.Since), a.Model)
 	}
 	return text + "\n"

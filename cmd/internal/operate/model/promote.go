@@ -91,9 +91,11 @@ func (s *session) promote(ctx context.Context) error {
 	case !f.Back && f.Candidate == "":
 		return cli.Usagef("promote: name the model that is to answer, or --back")
 	case !f.Back && (other.Validate() != nil || other.Model == c.Model):
-		return cli.Usagef("promote: %q is not the name of another model; hamlet model promote --back lets %s answer again", f.Candidate, c.Model)
+		return cli.Usagef("promote: %q is not the name of another model; hamlet model promote --back lets %s answer again",
+			f.Candidate, c.Model)
 	}
-	if err := errors.Join(cli.Range("--wait", f.Wait, 0, 24*time.Hour), cli.Range("--for", f.For, time.Second, 366*24*time.Hour)); err != nil {
+	if err := errors.Join(cli.Range("--wait", f.Wait, 0, 24*time.Hour),
+		cli.Range("--for", f.For, time.Second, 366*24*time.Hour)); err != nil {
 		return err
 	}
 	since, err := cli.Since(f.Since, time.Now())
@@ -120,7 +122,8 @@ func (s *session) promote(ctx context.Context) error {
 		return err
 	}
 	if before == p.candidate {
-		if err := p.say("Answers of %s come from model %s already: nothing to do.\n", p.model, p.candidate); err != nil || !c.JSON {
+		if err := p.say("Answers of %s come from model %s already: nothing to do.\n",
+			p.model, p.candidate); err != nil || !c.JSON {
 			return err
 		}
 		return p.result(before, state.Promotion{Model: p.candidate})
@@ -199,9 +202,11 @@ func (p *promotion) scorers(ctx context.Context, f settings.NATS, numerics strin
 	}
 	switch {
 	case blind > 0:
-		return fmt.Errorf("%d of %d scorers of %s are of a version that follows no promotion: upgrade them first", blind, len(all), p.model)
+		return fmt.Errorf("%d of %d scorers of %s are of a version that follows no promotion: upgrade them first",
+			blind, len(all), p.model)
 	case old > 0:
-		return fmt.Errorf("%d of %d scorers of %s do not read models of numerics %s: upgrade them first", old, len(all), p.model, numerics)
+		return fmt.Errorf("%d of %d scorers of %s do not read models of numerics %s: upgrade them first",
+			old, len(all), p.model, numerics)
 	case len(all) == 0:
 		return p.say("scorers    none of %s answers at NATS\n", p.model)
 	}
@@ -230,7 +235,8 @@ func (p *promotion) result(before string, made state.Promotion) error {
 		return p.say("Answers of %s come from model %[2]s, once its scorers hold it. Only hamlet 0.1.0 reads %[1]s itself: "+
 			"start all services with --model %[2]s.\n", p.model, made.Model)
 	}
-	return p.say("Answers of %s come from model %s, once its scorers hold it. Both learners go on.\nBack: hamlet model promote --back%s\n", p.model, made.Model, of)
+	return p.say("Answers of %s come from model %s, once its scorers hold it. Both learners go on.\nBack: "+
+		"hamlet model promote --back%s\n", p.model, made.Model, of)
 }
 
 // say prints for people.

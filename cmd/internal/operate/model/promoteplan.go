@@ -30,7 +30,8 @@ func (p *promotion) check(ctx context.Context) (numerics string, err error) {
 		return "", err
 	}
 	if h.old == nil {
-		return "", fmt.Errorf("--promote-when better compares predictions of one log, and hamlet 0.1.0 has learnt %s from several "+
+		return "", fmt.Errorf("--promote-when better compares predictions of one log, "+
+			"and hamlet 0.1.0 has learnt %s from several "+
 			"partitions: promote %s without it", p.model, p.candidate)
 	}
 	if h.by.Position.Next < h.old.Position.Next {
@@ -65,7 +66,8 @@ func (p *promotion) heads(ctx context.Context) (h atHead, err error) {
 	case none && errors.Is(unread, state.ErrPartitions):
 		return h, fmt.Errorf("the store keeps no version of model %s, which is to answer: %w", p.candidate, unread)
 	case none:
-		return h, fmt.Errorf("the store keeps no version of model %s: its learner has saved none yet, or the name is another one; "+
+		return h, fmt.Errorf("the store keeps no version of model %s: its learner has saved none yet, "+
+			"or the name is another one; "+
 			"learner --model %[1]s --events-of %s --shadow makes one", p.candidate, p.model)
 	case err != nil:
 		return h, err
@@ -131,7 +133,8 @@ func (p *promotion) await(ctx context.Context, h *atHead) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("model %s has learnt up to %d of the log, and %s up to %d: does its learner run? --wait says how long this waits",
+			return fmt.Errorf("model %s has learnt up to %d of the log, and %s up to %d: "+
+				"does its learner run? --wait says how long this waits",
 				p.candidate, h.by.Position.Next, p.model, h.old.Position.Next)
 		}
 		if p.candidate == p.model {
@@ -167,7 +170,8 @@ func (p *promotion) follows(ctx context.Context, from, to state.Position) error 
 	if from.Next < to.Next {
 		logs, err := p.kafka()
 		if err != nil {
-			return fmt.Errorf("model %s and %s are %d records apart, and these must be compared: %w", p.candidate, p.model, to.Next-from.Next, err)
+			return fmt.Errorf("model %s and %s are %d records apart, and these must be compared: %w",
+				p.candidate, p.model, to.Next-from.Next, err)
 		}
 		log, err := logs.Open(stream.EventsTopic(p.model))
 		if err != nil {
@@ -183,7 +187,8 @@ func (p *promotion) follows(ctx context.Context, from, to state.Position) error 
 		}
 	}
 	if from.Chain != to.Chain {
-		return fmt.Errorf("model %s has learnt another log than %s: start its learner with --events-of %s", p.candidate, p.model, p.model)
+		return fmt.Errorf("model %s has learnt another log than %s: start its learner with --events-of %s",
+			p.candidate, p.model, p.model)
 	}
 	return nil
 }
@@ -215,7 +220,8 @@ func (p *promotion) describe(h *atHead, c *state.Checkpoint, log string) error {
 		return p.say("numerics   %s\n", c.Numerics)
 	}
 	if c.Position.Next < h.old.Position.Next {
-		if err := p.say("pinned     an earlier version of %s, %d, which answers\n", p.candidate, c.Position.Next); err != nil {
+		if err := p.say("pinned     an earlier version of %s, %d, which answers\n",
+			p.candidate, c.Position.Next); err != nil {
 			return err
 		}
 	}
@@ -276,7 +282,8 @@ func (p *promotion) untilBetter(ctx context.Context, answers string, patience ti
 			return context.Cause(ctx)
 		}
 		if waiting.Err() != nil {
-			return fmt.Errorf("in %v model %s was not shown to be better than %s, after %d common events: nothing was changed", patience, p.candidate, answers, max(events, 0))
+			return fmt.Errorf("in %v model %s was not shown to be better than %s, after %d common events: nothing was changed",
+				patience, p.candidate, answers, max(events, 0))
 		}
 	}
 }
@@ -292,8 +299,10 @@ func (p *promotion) progress(answers string, r *comparison.Result) error {
 	case r.Worse:
 		verdict = "worse"
 	}
-	return p.say("%s  %d events: log loss %.5f of %s, %.5f of %s; difference %+.5f in [%+.5f, %+.5f]: %s\n", cli.Stamp(time.Now()),
-		r.Events, r.A.LogLoss, answers, r.B.LogLoss, p.candidate, r.Difference.Mean, r.Difference.Low, r.Difference.High, verdict)
+	return p.say("%s  %d events: log loss %.5f of %s, %.5f of %s; difference %+.5f in [%+.5f, %+.5f]: %s\n",
+		cli.Stamp(time.Now()),
+		r.Events, r.A.LogLoss, answers, r.B.LogLoss, p.candidate, r.Difference.Mean, r.Difference.Low,
+		r.Difference.High, verdict)
 }
 
 // newer reports whether numerics a are newer than b.

@@ -28,11 +28,13 @@ func (p *pages) answers(seen *now.Snapshot) (a answers) {
 	case seen.Labels.Away != "":
 		a.quiet = seen.Labels.Away
 	case seen.Journal.None:
-		a.quiet = "No scorer has written a journal of decisions yet, so there is no log loss. Scorers write one unless told otherwise."
+		a.quiet = "No scorer has written a journal of decisions yet, so there is no log loss. " +
+			"Scorers write one unless told otherwise."
 	case len(a.matches) == 0 && seen.Journal.Reading:
 		a.quiet = "The journal of decisions is being read. Look again in a moment."
 	case len(a.matches) == 0:
-		a.quiet = "None of the answers that are remembered, of a day at most, has a label yet. So there is no log loss. Labels come by hamlet learn, the folders of users, or the page Review."
+		a.quiet = "None of the answers that are remembered, of a day at most, has a label yet. So there is no log loss. " +
+			"Labels come by hamlet learn, the folders of users, or the page Review."
 	}
 	return a
 }
@@ -85,7 +87,8 @@ func (c *qualityCache) get(now time.Time, model string, p *History, a answers) (
 	}
 	c.rows = map[int64]lossRow{}
 	for _, v := range p.Versions {
-		from, _ := slices.BinarySearchFunc(byTime, v.Saved, func(m answered.Match, saved time.Time) int { return m.Decided().Compare(saved) })
+		from, _ := slices.BinarySearchFunc(byTime, v.Saved,
+			func(m answered.Match, saved time.Time) int { return m.Decided().Compare(saved) })
 		row := lossRow{Since: qualityOf(byTime[from:]), Own: qualityOf(nil)}
 		if len(v.SHA256) >= journalDigits {
 			row.Own = qualityOf(own[v.SHA256[:journalDigits]])
@@ -124,7 +127,8 @@ func lossByHour(now time.Time, byTime []answered.Match) *chart.Chart {
 	zero, begin := 0.0, -float64(hours)
 	return &chart.Chart{Title: "Log loss of labelled answers",
 		Caption: "Each hour with at least ten labelled answers, with the 90 % interval. Lower is better; a coin has 0.69.",
-		X:       chart.Axis{Label: "hours from now", Min: &begin, Max: &zero}, Y: chart.Axis{Label: "nats", Min: &zero}, Series: []chart.Series{series}}
+		X:       chart.Axis{Label: "hours from now", Min: &begin, Max: &zero}, Y: chart.Axis{Label: "nats",
+			Min: &zero}, Series: []chart.Series{series}}
 }
 
 // eventsChart draws how many events each kept version has learnt; nil of fewer than two.

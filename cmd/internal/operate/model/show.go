@@ -105,8 +105,9 @@ func (c *show) run(ctx context.Context, s *session) error {
 func describe(name string, l *loaded) shown {
 	m := l.model
 	one := shown{
-		Name: name, Side: l.side(), Unlearnt: m.Unlearnt(), LeftOut: m.LeftOut(), Bytes: len(l.Model), Windows: m.WindowBytes(),
-		Config: m.Config().JSON(), Incidents: []shownIncident{},
+		Name: name, Side: l.side(), Unlearnt: m.Unlearnt(), LeftOut: m.LeftOut(), Bytes: len(l.Model),
+		Windows: m.WindowBytes(),
+		Config:  m.Config().JSON(), Incidents: []shownIncident{},
 	}
 	for _, difference := range Changes(defaults(), m.Config()) {
 		one.settings = append(one.settings, fmt.Sprintf("%s = %s", difference.Key, shorten(difference.B)))
@@ -118,7 +119,8 @@ func describe(name string, l *loaded) shown {
 		one.Diagnosis = d.String()
 	}
 	for _, i := range m.Incidents() {
-		one.Incidents = append(one.Incidents, shownIncident{Body: i.Body, Kind: i.Kind, Incident: i.Incident, Source: i.Source, Since: i.Since})
+		one.Incidents = append(one.Incidents,
+			shownIncident{Body: i.Body, Kind: i.Kind, Incident: i.Incident, Source: i.Source, Since: i.Since})
 	}
 	return one
 }
@@ -127,8 +129,9 @@ func describe(name string, l *loaded) shown {
 func sources(m *model.Model) []Source {
 	all := []Source{}
 	for _, source := range m.Sources() {
-		all = append(all, Source{Source: source.ShownName(), Body: source.Body, Role: source.Role.String(), Labels: source.Labels,
-			Rate: source.Rate, Lo: source.Lo, Hi: source.Hi, Weight: source.Weight})
+		all = append(all, Source{Source: source.ShownName(), Body: source.Body, Role: source.Role.String(),
+			Labels: source.Labels,
+			Rate:   source.Rate, Lo: source.Lo, Hi: source.Hi, Weight: source.Weight})
 	}
 	slices.SortFunc(all, func(a, b Source) int {
 		return cmp.Or(cmp.Compare(b.Labels, a.Labels), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Body, b.Body))
@@ -184,7 +187,8 @@ func (one *shown) text(now time.Time) string {
 	if one.Events > 0 {
 		spam = 100 * float64(one.Spam) / float64(one.Events)
 	}
-	line("events", "%d, %.1f %% spam, %d withdrawn or without effect, %d left out", one.Events, spam, one.Unlearnt, one.LeftOut)
+	line("events", "%d, %.1f %% spam, %d withdrawn or without effect, %d left out",
+		one.Events, spam, one.Unlearnt, one.LeftOut)
 	line("position", "%d", one.Position)
 	line("size", "%s, of which windows of events %s", cli.Megabytes(int64(one.Bytes)), cli.Megabytes(int64(one.Windows)))
 	line("numerics", "%s", one.Numerics)
@@ -219,7 +223,8 @@ func (s *Source) standing() string {
 	if s.Labels == 0 {
 		return s.Role + ", no labels"
 	}
-	return fmt.Sprintf("%s, %d labels of %s, flip rate %.3f (%.3f–%.3f), weight %.2f", s.Role, s.Labels, s.Body, s.Rate, s.Lo, s.Hi, s.Weight)
+	return fmt.Sprintf("%s, %d labels of %s, flip rate %.3f (%.3f–%.3f), weight %.2f",
+		s.Role, s.Labels, s.Body, s.Rate, s.Lo, s.Hi, s.Weight)
 }
 
 // first is the name of a line of several, for the first of them.

@@ -54,7 +54,8 @@ type pace struct {
 	missing time.Duration // the journal, while no stream holds one
 }
 
-var usual = pace{linger: Linger, first: 2 * time.Second, poll: 2 * time.Second, kafka: 5 * time.Second, retry: 2 * time.Second, missing: 5 * time.Second}
+var usual = pace{linger: Linger, first: 2 * time.Second, poll: 2 * time.Second, kafka: 5 * time.Second,
+	retry: 2 * time.Second, missing: 5 * time.Second}
 
 // A Config says what to follow. What is nil is not followed, and the snapshot says so.
 type Config struct {

@@ -177,7 +177,9 @@ func (j *journal) show(s *Snapshot) {
 	if j.away != "" && at.After(j.lost) {
 		at = j.lost // nobody knows what came since
 	}
-	s.Journal = Journal{Away: j.away, Read: at, None: j.none, OneOf: j.decisions.oneOf(s.At), Estimated: s.At.Sub(j.decisions.last) < time.Hour, Damaged: j.damaged, Cut: j.cut && j.since.After(at.Add(-time.Hour))}
+	s.Journal = Journal{Away: j.away, Read: at, None: j.none, OneOf: j.decisions.oneOf(s.At),
+		Estimated: s.At.Sub(j.decisions.last) < time.Hour, Damaged: j.damaged, Cut: j.cut &&
+			j.since.After(at.Add(-time.Hour))}
 	select {
 	case <-j.caughtUp:
 	default:

@@ -79,7 +79,8 @@ type Door struct {
 }
 
 // Labels say how right the answers of the last day were whose messages got a label. The time
-// is shorter where answers or labels of it had to be forgotten. Where Away is not empty, the figures are the last that were read.
+// is shorter where answers or labels of it had to be forgotten. Where Away is not empty, the
+// figures are the last that were read.
 type Labels struct {
 	Away  string
 	Since time.Time // of the answers that are counted

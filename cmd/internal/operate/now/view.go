@@ -54,15 +54,18 @@ func newView(s *Snapshot) *view {
 	v := &view{Snapshot: s}
 	j := &s.Journal
 	if j.Estimated {
-		v.Sampled = "So many answers came in the last hour that not all lines of the journal were read. These counts are estimates."
+		v.Sampled = "So many answers came in the last hour that not all lines of the journal were read. " +
+			"These counts are estimates."
 		if j.OneOf > 1 {
-			v.Sampled = fmt.Sprintf("So many answers come that one of %d lines of the journal is read. These counts are estimates, and of as many labels.", j.OneOf)
+			v.Sampled = fmt.Sprintf("So many answers come that one of %d lines of the journal is read. "+
+				"These counts are estimates, and of as many labels.", j.OneOf)
 		}
 	}
 	v.Tiles = v.tiles()
 	v.Figures = figures(&s.Labels.Figures)
 	for _, d := range j.Doors {
-		v.Doors = append(v.Doors, door{page.Visible(d.Name), count(d.Total()), d.SpamShare(), d.UnsureShare(), ms(d.Half), ms(d.NineTenths)})
+		v.Doors = append(v.Doors,
+			door{page.Visible(d.Name), count(d.Total()), d.SpamShare(), d.UnsureShare(), ms(d.Half), ms(d.NineTenths)})
 	}
 	for i := range s.Alarms.Open {
 		if i == mostAlarms {
@@ -100,7 +103,8 @@ func (v *view) tiles() []tile {
 	if (j.Reading || j.Away != "") && j.Hour.Total() == 0 {
 		rate.Value, rate.Note = "–", "not known"
 	}
-	alarms := tile{Name: "Open alarms", Value: strconv.Itoa(len(v.Snapshot.Alarms.Open)), Bad: len(v.Snapshot.Alarms.Open) > 0}
+	alarms := tile{Name: "Open alarms", Value: strconv.Itoa(len(v.Snapshot.Alarms.Open)),
+		Bad: len(v.Snapshot.Alarms.Open) > 0}
 	switch a := &v.Snapshot.Alarms; {
 	case a.Unread && a.Away != "":
 		alarms.Value, alarms.Note = "–", "not known"
@@ -205,7 +209,8 @@ func (v *view) Chart() *chart.Chart {
 	if v.Journal.Hour.Total() == 0 {
 		return nil
 	}
-	spam, ham, unsure := chart.Series{Name: "spam", Kind: chart.Line}, chart.Series{Name: "ham", Kind: chart.Line}, chart.Series{Name: "unsure", Kind: chart.Line}
+	spam, ham, unsure := chart.Series{Name: "spam", Kind: chart.Line}, chart.Series{Name: "ham", Kind: chart.Line},
+		chart.Series{Name: "unsure", Kind: chart.Line}
 	n := len(v.Journal.Minutes)
 	for i, m := range v.Journal.Minutes {
 		at, known := float64(i-n+1), 1.0

@@ -236,7 +236,8 @@ type listed struct {
 }
 
 // list prints the head of the queue.
-func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.MailArchiveReader, since time.Time, stdout, stderr io.Writer) error {
+func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.MailArchiveReader, since time.Time, stdout,
+	stderr io.Writer) error {
 	reading, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	reader := NewReader(conn, c.Model, time.Since(since))
@@ -244,7 +245,8 @@ func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.MailAr
 		return err
 	}
 	if reading.Err() != nil && ctx.Err() == nil {
-		fmt.Fprintf(stderr, "the journal was not read to its end in %v: the oldest answers are missing; --since looks less far back\n", listTime)
+		fmt.Fprintf(stderr, "the journal was not read to its end in %v: the oldest answers are missing; "+
+			"--since looks less far back\n", listTime)
 	}
 	best, waiting := reader.Best(c.Limit, since, nil, nil)
 	all := make([]listed, len(best))
@@ -279,12 +281,14 @@ func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.MailAr
 
 func printList(w io.Writer, all []listed, waiting int) error {
 	if len(all) == 0 {
-		return cli.Print(w, "no message without a label: scorers write the journal of answers where NATS has JetStream, without --no-journal\n")
+		return cli.Print(w, "no message without a label: scorers write the journal of answers where NATS has JetStream, "+
+			"without --no-journal\n")
 	}
 	table := report.NewTable("id", "worth", "verdict", "p", "90 %", "door", "tenant", "age", "subject", "from")
 	for i := range all {
 		e := &all[i]
-		table.Add(e.ID, fmt.Sprintf("%.2g", e.Worth), e.Verdict, fmt.Sprintf("%.4f", e.P), fmt.Sprintf("%.4f–%.4f", e.Low, e.High),
+		table.Add(e.ID, fmt.Sprintf("%.2g", e.Worth), e.Verdict, fmt.Sprintf("%.4f", e.P),
+			fmt.Sprintf("%.4f–%.4f", e.Low, e.High),
 			cli.Cell(e.Door), cli.Cell(e.Tenant), time.Since(e.Time).Round(time.Minute), cell(e.Subject), cell(e.From))
 	}
 	return cli.Print(w, fmt.Sprintf("%v%d of %d messages without a label\n", table, len(all), waiting))

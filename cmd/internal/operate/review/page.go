@@ -51,7 +51,8 @@ func Page(site *page.Site, cfg Config) page.Page {
 	if cfg.Bound == 0 {
 		cfg.Bound = 5 * time.Second
 	}
-	h := &handler{site: site, cfg: cfg, skipped: skips{sessions: map[string]map[string]bool{}}, today: tally{seen: map[string]*given{}}}
+	h := &handler{site: site, cfg: cfg, skipped: skips{sessions: map[string]map[string]bool{}},
+		today: tally{seen: map[string]*given{}}}
 	h.reader = NewReader(cfg.NATS, site.Model, Window)
 	h.reader.OnLabel = h.today.learnt
 	return page.Page{
@@ -241,9 +242,10 @@ func (h *handler) post(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, path, http.StatusSeeOther)
 		return
 	}
-	h.site.Act(w, r, page.Action{Name: "label", Target: id, Detail: map[string]string{"label": label.String()}}, func(ctx context.Context) (string, error) {
-		return h.label(ctx, u, id, label)
-	}, path)
+	h.site.Act(w, r, page.Action{Name: "label", Target: id, Detail: map[string]string{"label": label.String()}},
+		func(ctx context.Context) (string, error) {
+			return h.label(ctx, u, id, label)
+		}, path)
 }
 
 // label teaches what a user says of a message.

@@ -36,7 +36,8 @@ type Queue struct {
 
 // NewQueue returns an empty queue.
 func NewQueue() *Queue {
-	return &Queue{items: map[string]*Item{}, labelled: map[string]bool{}, order: ring[string]{most: mostLabelled}, given: ring[Item]{most: mostGiven}}
+	return &Queue{items: map[string]*Item{}, labelled: map[string]bool{}, order: ring[string]{most: mostLabelled},
+		given: ring[Item]{most: mostGiven}}
 }
 
 // A ring keeps the last values.

@@ -54,7 +54,8 @@ func newAnswer(v *stream.Verdict, tenant string, info *stream.Info) *answer {
 	}
 	a.Inputs = inputs(shown)
 	for _, w := range v.Words[:min(len(v.Words), mostWords)] {
-		a.Words = append(a.Words, word{page.Visible(w.Text), page.Visible(w.Where), w.Contribution, strength(w.Contribution), w.Shared})
+		a.Words = append(a.Words,
+			word{page.Visible(w.Text), page.Visible(w.Where), w.Contribution, strength(w.Contribution), w.Shared})
 	}
 	a.MoreN = len(v.Words) - len(a.Words)
 	return a
@@ -74,13 +75,16 @@ func picture(v *stream.Verdict, info *stream.Info) *chart.Chart {
 		Caption: "The point is the probability, the bar its 90 % interval.",
 		X:       chart.Axis{Label: "probability of spam", Logit: true, Min: &from, Max: &to},
 		Y:       chart.Axis{Categories: []string{"message"}},
-		Series:  []chart.Series{{Name: "answer", Kind: chart.Points, X: []float64{p}, Y: []float64{0}, Lo: []float64{low}, Hi: []float64{high}}},
+		Series: []chart.Series{{Name: "answer", Kind: chart.Points, X: []float64{p}, Y: []float64{0}, Lo: []float64{low},
+			Hi: []float64{high}}},
 	}
 	if info != nil && info.SpamAt > 0 && info.HamAt > 0 && info.SpamAt < 1 {
-		c.Caption += " It is spam from the hollow mark on the right on, if the whole interval lies above ½, and ham up to the one on the left."
+		c.Caption += " It is spam from the hollow mark on the right on, if the whole interval lies above ½, " +
+			"and ham up to the one on the left."
 		c.Y.Categories = append(c.Y.Categories, "borders")
 		c.Series = append(c.Series,
-			chart.Series{Name: "borders of ham and spam", Kind: chart.Points, X: []float64{info.HamAt, info.SpamAt}, Y: []float64{1, 1}, Reference: true})
+			chart.Series{Name: "borders of ham and spam", Kind: chart.Points, X: []float64{info.HamAt, info.SpamAt},
+				Y: []float64{1, 1}, Reference: true})
 	}
 	return c
 }
@@ -92,9 +96,10 @@ func inputs(all []stream.Reason) *chart.Chart {
 	}
 	s := chart.Series{Name: "input", Kind: chart.Points}
 	c := &chart.Chart{
-		Title:   "What the model's inputs add",
-		Caption: "Above 0 speaks for spam, below for ham. The bars are 90 % intervals: how sure the model is of the input's weight.",
-		X:       chart.Axis{Label: "log-odds of spam, nats"},
+		Title: "What the model's inputs add",
+		Caption: "Above 0 speaks for spam, below for ham. The bars are 90 % intervals: " +
+			"how sure the model is of the input's weight.",
+		X: chart.Axis{Label: "log-odds of spam, nats"},
 	}
 	for k, r := range slices.Backward(all) { // the first category stands lowest
 		k = len(all) - 1 - k

@@ -28,7 +28,8 @@ func connect(ctx context.Context, cfg nats.Config, timeout time.Duration) (*nats
 		if err == nil || !errors.Is(err, natsgo.ErrAuthorization) || !settings.Anonymous(known) {
 			return conn, err
 		}
-		refused := fmt.Errorf("%w. The `hamlet up` of another user? Then that user's `hamlet env` prints a name and password", err)
+		refused := fmt.Errorf("%w. The `hamlet up` of another user? "+
+			"Then that user's `hamlet env` prints a name and password", err)
 		if time.Now().After(deadline) {
 			return nil, refused
 		}
@@ -64,7 +65,8 @@ func dial(ctx context.Context, access settings.NATSAccess, servers, model string
 		return err
 	})
 	if errors.Is(err, natsgo.ErrNoServers) {
-		return nil, fmt.Errorf("%w (`hamlet up` starts a scorer with its own server and prints the address for --server)", err)
+		return nil, fmt.Errorf("%w (`hamlet up` starts a scorer with its own server "+
+			"and prints the address for --server)", err)
 	}
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ import (
 // Explain asks a scorer of a model about a tenant's mail or text, for its reasons and as many
 // words as it gives. The question comes in by a door. Explain reduces a mail in body, as the
 // scorer reads it. An error about the body wraps [ErrBody].
-func Explain(ctx context.Context, conn *natsgo.Conn, model, tenant, door string, body *stream.Body) (stream.Verdict, error) {
+func Explain(ctx context.Context, conn *natsgo.Conn, model, tenant, door string,
+	body *stream.Body) (stream.Verdict, error) {
 	asked, contentType := []byte(body.Text), questions.Text
 	switch {
 	case body.Kind == stream.Mail:

@@ -172,7 +172,8 @@ func (c colouring) cut(text []byte, tokens []feature.Token, begin, end int) (pie
 			at = to
 		}
 	}
-	first, _ := slices.BinarySearchFunc(tokens, begin, func(t feature.Token, at int) int { return cmp.Compare(t.Begin, at) })
+	first, _ := slices.BinarySearchFunc(tokens, begin,
+		func(t feature.Token, at int) int { return cmp.Compare(t.Begin, at) })
 	for i := first; i < len(tokens) && tokens[i].Begin < end; i++ {
 		t := &tokens[i]
 		w, ok := c.of(t)

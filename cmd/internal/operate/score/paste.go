@@ -42,7 +42,8 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, v *view) (statu
 	tenant, body, err := readForm(r)
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)), err == nil && len(body.Mail) > mail.MaxSize:
-		v.Problem = "The message is larger than 25 MiB. No mail server takes that much, and no scorer reads it. A message without its attachments has the same answer."
+		v.Problem = "The message is larger than 25 MiB. No mail server takes that much, and no scorer reads it. " +
+			"A message without its attachments has the same answer."
 		return http.StatusRequestEntityTooLarge
 	case err != nil:
 		v.Problem = page.Sentence(err)

@@ -104,7 +104,8 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 }
 
 // run returns the verdict on the most suspect message.
-func (c *Command) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) (suspect stream.Decision, err error) {
+func (c *Command) run(ctx context.Context, stdin io.Reader, stdout,
+	stderr io.Writer) (suspect stream.Decision, err error) {
 	if c.Text {
 		if c.Format != "mail" && c.Format != "text" && c.Format != "" {
 			return "", cli.Usagef("--text and --format %s contradict each other", c.Format)

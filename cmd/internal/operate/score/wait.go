@@ -28,7 +28,8 @@ func awaited(err error) string {
 	switch {
 	case errors.Is(err, natsgo.ErrNoServers):
 		return "a NATS server"
-	case errors.Is(err, nats.ErrNoServer), errors.Is(err, natsgo.ErrReconnectBufExceeded), errors.Is(err, natsgo.ErrDisconnected):
+	case errors.Is(err, nats.ErrNoServer), errors.Is(err, natsgo.ErrReconnectBufExceeded),
+		errors.Is(err, natsgo.ErrDisconnected):
 		return "the NATS server to come back"
 	case errors.Is(err, questions.ErrNoAnswerer):
 		return "a scorer"

@@ -124,7 +124,8 @@ func (h *handler) journal(ctx context.Context, v *view, at string) {
 	case len(found.Entries) > 0:
 		v.Entry, v.Searched = &found.Entries[0], true
 	case found.Stopped:
-		v.Problem = "The journal could not be searched to its end in time. hamlet history --id " + page.Clip(page.Visible(v.ID), 64) + " has no limit of time."
+		v.Problem = "The journal could not be searched to its end in time. hamlet history --id " +
+			page.Clip(page.Visible(v.ID), 64) + " has no limit of time."
 	default:
 		v.Searched = true
 	}
@@ -153,7 +154,8 @@ func (h *handler) kept(ctx context.Context, v *view, u access.User) {
 	h.explain(ctx, v, m.Tenant, &stream.Body{Kind: stream.Mail, Mail: m.Message})
 }
 
-const notKept = "The message itself was not kept, or is kept no longer. Scorers keep mail with --keep-mail DAYS. You can paste it below."
+const notKept = "The message itself was not kept, or is kept no longer. Scorers keep mail with --keep-mail DAYS. " +
+	"You can paste it below."
 
 // explain asks a scorer about a message, and shows both. A message that no scorer answers about
 // is shown without colours.

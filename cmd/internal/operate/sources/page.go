@@ -58,7 +58,8 @@ type pages struct {
 // the plans that are being made, and waits for them.
 func Add(site *page.Site, cfg Config) (run func(context.Context) error) {
 	p := &pages{site: site, cfg: cfg, plans: newPlans(site.Now)}
-	p.saved = model.Newest(cfg.Store, site.Now, func(m *algos.Model, c *state.Checkpoint) *Table { return newTable(site.Model, c.Saved, m) })
+	p.saved = model.Newest(cfg.Store, site.Now,
+		func(m *algos.Model, c *state.Checkpoint) *Table { return newTable(site.Model, c.Saved, m) })
 	serve := func(h http.HandlerFunc) http.Handler { return h }
 	site.Add(page.Page{
 		Path: listPath, Title: "Sources", Role: access.Look, Templates: listTemplates,
@@ -228,7 +229,8 @@ func (p *pages) source(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	known, problem := p.known(r.Context())
-	s := single{Problem: problem, Name: name, Shown: page.Visible(name), Withdraw: WithdrawURL(name, "24h"), Roles: slices.Clone(roles)}
+	s := single{Problem: problem, Name: name, Shown: page.Visible(name), Withdraw: WithdrawURL(name, "24h"),
+		Roles: slices.Clone(roles)}
 	if known != nil {
 		if i := slices.IndexFunc(known.Sources, func(s Source) bool { return s.Source == name }); i >= 0 {
 			s.Known, s.Row = true, newRow(known.Sources[i], known.labels())
@@ -257,13 +259,14 @@ func (p *pages) setRole(w http.ResponseWriter, r *http.Request) {
 		p.site.Back(w, r, back, fmt.Sprintf("Nothing was done: %v.", err), true)
 		return
 	}
-	p.site.Act(w, r, page.Action{Name: "standing", Target: source, Detail: map[string]string{"role": role}}, func(ctx context.Context) (string, error) {
-		if err := Set(ctx, p.cfg.Kafka, p.site.Model, standing); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%s is %s for labels from now on. The record is written. "+
-			"This page shows it when the learner has read and saved it.", source, role), nil
-	}, back)
+	p.site.Act(w, r, page.Action{Name: "standing", Target: source, Detail: map[string]string{"role": role}},
+		func(ctx context.Context) (string, error) {
+			if err := Set(ctx, p.cfg.Kafka, p.site.Model, standing); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s is %s for labels from now on. The record is written. "+
+				"This page shows it when the learner has read and saved it.", source, role), nil
+		}, back)
 }
 
 // needKafka returns an error if the console knows no Kafka.

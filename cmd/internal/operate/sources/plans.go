@@ -84,7 +84,8 @@ func (p *plans) run(ctx context.Context) error {
 }
 
 // start begins to make a plan. It returns an error while another one is being made.
-func (p *plans) start(j *job, plan func(ctx context.Context, progress func(withdraw.Progress)) (*withdraw.Plan, error)) error {
+func (p *plans) start(j *job,
+	plan func(ctx context.Context, progress func(withdraw.Progress)) (*withdraw.Plan, error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

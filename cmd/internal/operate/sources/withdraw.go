@@ -176,28 +176,30 @@ func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 	if j.Until != "" {
 		detail["until"] = j.Until
 	}
-	p.site.Act(w, r, page.Action{Name: "withdraw", Target: j.Source, Detail: detail}, func(ctx context.Context) (string, error) {
-		plan, err := p.plans.take(j)
-		if err != nil {
-			return "", err
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
-		defer cancel()
-		written, done := 0, false
-		defer func() { p.plans.put(j, written, done) }()
-		if err := plan.Recheck(ctx, p.servers(), func(withdraw.Progress) {}); err != nil {
-			return "", notRechecked(ctx, err)
-		}
-		written, err = plan.Write(ctx, p.servers(), func(withdraw.Progress) {})
-		done = written == all
-		return wrote(written, all, err)
-	}, planURL(id))
+	p.site.Act(w, r, page.Action{Name: "withdraw", Target: j.Source, Detail: detail},
+		func(ctx context.Context) (string, error) {
+			plan, err := p.plans.take(j)
+			if err != nil {
+				return "", err
+			}
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
+			defer cancel()
+			written, done := 0, false
+			defer func() { p.plans.put(j, written, done) }()
+			if err := plan.Recheck(ctx, p.servers(), func(withdraw.Progress) {}); err != nil {
+				return "", notRechecked(ctx, err)
+			}
+			written, err = plan.Write(ctx, p.servers(), func(withdraw.Progress) {})
+			done = written == all
+			return wrote(written, all, err)
+		}, planURL(id))
 }
 
 // notRechecked says why a plan was not written.
 func notRechecked(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errors.New("nothing was withdrawn: the learner is still applying what was written before; confirm again when it has saved it")
+		return errors.New("nothing was withdrawn: the learner is still applying what was written before; " +
+			"confirm again when it has saved it")
 	}
 	return fmt.Errorf("nothing was withdrawn: %w", err)
 }
@@ -208,7 +210,8 @@ func wrote(written, all int, err error) (string, error) {
 	if err != nil && written < all {
 		return "", fmt.Errorf("%d of %d withdrawals are written, confirm again for the others: %w", written, all, err)
 	}
-	return fmt.Sprintf("%d withdrawals are written, as they were shown. The learner applies one after the other, some hundreds take minutes. Receipts are in topic %s.", written, stream.ReceiptTopic), nil
+	return fmt.Sprintf("%d withdrawals are written, as they were shown. The learner applies one after the other, "+
+		"some hundreds take minutes. Receipts are in topic %s.", written, stream.ReceiptTopic), nil
 }
 
 // cancel ends a plan that is being made.

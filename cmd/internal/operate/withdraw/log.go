@@ -54,7 +54,8 @@ func (s Servers) open(ctx context.Context, name string) (l *savedModel, err erro
 	}
 	head, _, err := s.Store.Load(ctx, state.Head)
 	if errors.Is(err, state.ErrNone) {
-		return nil, fmt.Errorf("the store keeps no version of model %s: the learner has saved none yet, or --model or --redis-db names another", name)
+		return nil, fmt.Errorf("the store keeps no version of model %s: the learner has saved none yet, "+
+			"or --model or --redis-db names another", name)
 	}
 	if err != nil {
 		return nil, err
@@ -80,9 +81,11 @@ func (l *savedModel) check() error {
 	next := l.head.Position.Next
 	switch {
 	case next > l.end:
-		return fmt.Errorf("the model has learnt offsets below %d, and the log of topic %s ends at %d: is this the Kafka of its learner?", next, l.topic, l.end)
+		return fmt.Errorf("the model has learnt offsets below %d, and the log of topic %s ends at %d: "+
+			"is this the Kafka of its learner?", next, l.topic, l.end)
 	case l.end-next > mostBehind:
-		return fmt.Errorf("the saved model is %d records behind the log: wait until its learner has come nearer, at most %d", l.end-next, mostBehind)
+		return fmt.Errorf("the saved model is %d records behind the log: wait until its learner has come nearer, at most %d",
+			l.end-next, mostBehind)
 	}
 	return nil
 }
@@ -162,7 +165,8 @@ func (l *savedModel) follows(r *record) error {
 	if follow.Absorbed(l.head.Position, r.Record) {
 		return nil
 	}
-	return fmt.Errorf("topic %s has another record at offset %d than the model has learnt there: it is not the model's log", l.topic, r.Offset)
+	return fmt.Errorf("topic %s has another record at offset %d than the model has learnt there: "+
+		"it is not the model's log", l.topic, r.Offset)
 }
 
 // lookBack is how many offsets before the first possible one are counted too, for copies that

@@ -39,7 +39,8 @@ type Plan struct {
 }
 
 // traces are what model.Receipt says of a withdrawal.
-var traces = append(stream.ReceiptTraces, "flip rates and standing of sources", "alarms", "ensembles until they are rebuilt")
+var traces = append(stream.ReceiptTraces, "flip rates and standing of sources",
+	"alarms", "ensembles until they are rebuilt")
 
 // Answers compares what the model answers to recent mail of other sources, before and after.
 type Answers struct {

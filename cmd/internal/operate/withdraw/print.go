@@ -26,9 +26,11 @@ func (r *result) printPlan(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(table.String())
 	if r.Beyond > 0 {
-		fmt.Fprintf(&b, "Beyond the window of withdrawals, or never learnt: %s. What they taught stays. hamlet model rollback\n"+
+		fmt.Fprintf(&b, "Beyond the window of withdrawals, or never learnt: %s. What they taught stays. "+
+			"hamlet model rollback\n"+
 			"answers from a version of before.\n"+
-			"learner --model NEW --events-of %s --shadow --without-source %s makes a model without the\nsource, and hamlet model promote has it answer.\n",
+			"learner --model NEW --events-of %s --shadow --without-source %s makes a model without the\nsource, "+
+			"and hamlet model promote has it answer.\n",
 			count(r.Beyond, "label"), r.Model, r.Source)
 	}
 	if r.TooLarge > 0 {
@@ -65,9 +67,11 @@ func (c *Command) end(w io.Writer, r *result) error {
 	case r.Written == 0:
 		text = "Nothing is written: there is nothing to withdraw.\n"
 	case r.Saved:
-		text = fmt.Sprintf("%s written, learnt and saved. Receipts are in topic %s; scorers follow within seconds.\n", count(r.Written, "withdrawal"), stream.ReceiptTopic)
+		text = fmt.Sprintf("%s written, learnt and saved. Receipts are in topic %s; scorers follow within seconds.\n",
+			count(r.Written, "withdrawal"), stream.ReceiptTopic)
 	default:
-		text = fmt.Sprintf("%s written. They are done once hamlet model show says position %d.\n", count(r.Written, "withdrawal"), r.Until)
+		text = fmt.Sprintf("%s written. They are done once hamlet model show says position %d.\n",
+			count(r.Written, "withdrawal"), r.Until)
 	}
 	return cli.Print(w, text)
 }

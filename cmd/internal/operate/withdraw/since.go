@@ -50,7 +50,8 @@ func ParseBound(name, text, model string, now time.Time) (Bound, error) {
 // eventBound reads an event. Partition is "" or 0.
 func eventBound(name, text, partition, event string) (b Bound, err error) {
 	if partition != "" && partition != "0" {
-		return b, cli.Usagef("%s: %q is an event of partition %s, and the log of a model has one partition, 0: give a time", name, text, partition)
+		return b, cli.Usagef("%s: %q is an event of partition %s, and the log of a model has one partition, 0: give a time",
+			name, text, partition)
 	}
 	if b.event, err = strconv.ParseUint(event, 10, 63); err != nil || b.event == 0 {
 		return b, cli.Usagef("%s: %q: a model's events are numbered from 1", name, text)

@@ -78,7 +78,8 @@ const (
 )
 
 func (c *Command) check() error {
-	err := errors.Join(cli.Range("--recent", c.Recent, 0, mostRecent), cli.Range("--wait", c.Wait, 0, mostWait), c.Thresholds.Check())
+	err := errors.Join(cli.Range("--recent", c.Recent, 0, mostRecent), cli.Range("--wait", c.Wait, 0, mostWait),
+		c.Thresholds.Check())
 	if c.DryRun && c.Yes {
 		err = errors.Join(err, cli.Usagef("--dry-run writes nothing, and --yes writes: give one of them"))
 	}
@@ -130,11 +131,13 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	out.Written, err = plan.Write(ctx, servers, shown(line))
 	line.Clear()
 	if err != nil {
-		return fmt.Errorf("%d of %d withdrawals are written; run the command again for the others: %w", out.Written, plan.Withdrawable, err)
+		return fmt.Errorf("%d of %d withdrawals are written; run the command again for the others: %w",
+			out.Written, plan.Withdrawable, err)
 	}
 	if c.Wait > 0 {
 		if out.Saved, err = plan.Saved(ctx, servers, c.Wait); err != nil {
-			return fmt.Errorf("%d withdrawals are written, and whether the learner has saved them is not known: %w", out.Written, err)
+			return fmt.Errorf("%d withdrawals are written, and whether the learner has saved them is not known: %w",
+				out.Written, err)
 		}
 	}
 	return c.end(stdio.Out, &out)
@@ -156,7 +159,8 @@ func (c *Command) confirm(stdio cli.IO, n int) error {
 	if c.JSON || !cli.IsTerminal(stdio.In) {
 		return cli.Usagef("nothing is written: say --yes to write %s, or --dry-run to see them alone", count(n, "withdrawal"))
 	}
-	if _, err := fmt.Fprintf(stdio.Err, "Write %s to topic %s? [y/N] ", count(n, "withdrawal"), stream.EventsTopic(c.Model)); err != nil {
+	if _, err := fmt.Fprintf(stdio.Err, "Write %s to topic %s? [y/N] ", count(n, "withdrawal"),
+		stream.EventsTopic(c.Model)); err != nil {
 		return err
 	}
 	answer, err := cli.ReadLine(stdio.In)

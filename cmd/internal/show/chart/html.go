@@ -16,7 +16,8 @@ const colourStyle = `@media (prefers-color-scheme:dark){` +
 	`.chart-c4{color:#f0e442}.chart-c5{color:#e8743b}.chart-c6{color:#bbb}}`
 
 // aloneStyle is for a drawing outside of a page.
-const aloneStyle = `.chart-svg{background:#fff;color:#222}@media (prefers-color-scheme:dark){.chart-svg{background:#16181c;color:#ddd}}`
+const aloneStyle = `.chart-svg{background:#fff;color:#222}` +
+	`@media (prefers-color-scheme:dark){.chart-svg{background:#16181c;color:#ddd}}`
 
 // Style is the CSS that a page with figures must hold. The page's own colours are its own
 // business; the figures follow its text.
@@ -44,8 +45,11 @@ var figure = template.Must(template.New("figure").Parse(`<figure class="chart">
 {{- with .Key}}<p class="chart-key">{{range .}}<span>{{.Drawing}}{{.Name}}</span> {{end}}</p>{{end}}
 {{- .SVG}}<figcaption>
 {{- with .Caption}}<p>{{.}}</p>{{end}}
-{{- if .Rows}}<details><summary>Numbers</summary><div class="chart-scroll" tabindex="0" role="region" aria-label="Numbers{{with .Title}} of {{.}}{{end}}"><table><thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead><tbody>
-{{range .Rows}}<tr>{{range $i, $text := .}}{{if $i}}<td>{{$text}}</td>{{else}}<th scope="row">{{$text}}</th>{{end}}{{end}}</tr>
+{{- if .Rows}}<details><summary>Numbers</summary><div class="chart-scroll" tabindex="0" role="region"
+ {{- ""}} aria-label="Numbers{{with .Title}} of {{.}}{{end}}"><table><thead><tr>
+ {{- range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead><tbody>
+{{range .Rows}}<tr>{{range $i, $text := .}}
+ {{- if $i}}<td>{{$text}}</td>{{else}}<th scope="row">{{$text}}</th>{{end}}{{end}}</tr>
 {{end}}</tbody></table></div>{{with .Note}}<p>{{.}}</p>{{end}}</details>{{end -}}
 </figcaption></figure>
 `))

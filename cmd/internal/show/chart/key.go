@@ -76,7 +76,8 @@ func (d *drawing) sample(i int, x, y float64) {
 	left, right := short(x), short(x+sampleWidth)
 	switch s.Kind {
 	case Band:
-		d.printf(`<path d="M%s %sh%sv8h-%sZ" fill="currentColor" fill-opacity=".3" stroke="none"/>`, left, short(y-4), short(sampleWidth), short(sampleWidth))
+		d.printf(`<path d="M%s %sh%sv8h-%sZ" fill="currentColor" fill-opacity=".3" stroke="none"/>`,
+			left, short(y-4), short(sampleWidth), short(sampleWidth))
 	case Bars:
 		fill, dash := ".75", ""
 		if s.Reference {

@@ -234,7 +234,8 @@ func number(v, step float64) string {
 		sign, v = "−", -v
 	}
 	if v >= 1e6 || digits > 6 {
-		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', min(12, max(0, int(math.Log10(v)-math.Log10(step)+0.999))), 64), "e")
+		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e',
+			min(12, max(0, int(math.Log10(v)-math.Log10(step)+0.999))), 64), "e")
 		if strings.Contains(mantissa, ".") {
 			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
 		}

@@ -211,7 +211,8 @@ func (d *drawing) mark(i int, x, y float64) {
 	if d.Series[i].Reference {
 		fill = "none"
 	}
-	d.printf(`<path transform="translate(%s %s)" d="%s" fill="%s" stroke-width="1.3"/>`, short(x), short(y), marks[d.styles[i].mark], fill)
+	d.printf(`<path transform="translate(%s %s)" d="%s" fill="%s" stroke-width="1.3"/>`,
+		short(x), short(y), marks[d.styles[i].mark], fill)
 }
 
 // errorBar is the path of an interval with caps.
@@ -288,9 +289,11 @@ func (d *drawing) bars(i int) {
 		wide := (far - near) * 0.8 / float64(groups)
 		start := near + (far-near)*0.1 + float64(nth)*wide
 		if sideways {
-			d.printf(`<path d="M%s %sH%sv%sH%sZ" fill="currentColor" fill-opacity="%s"%s/>`, short(from), short(start), short(to), short(wide), short(from), fill, more)
+			d.printf(`<path d="M%s %sH%sv%sH%sZ" fill="currentColor" fill-opacity="%s"%s/>`,
+				short(from), short(start), short(to), short(wide), short(from), fill, more)
 		} else {
-			d.printf(`<path d="M%s %sV%sh%sV%sZ" fill="currentColor" fill-opacity="%s"%s/>`, short(start), short(from), short(to), short(wide), short(from), fill, more)
+			d.printf(`<path d="M%s %sV%sh%sV%sZ" fill="currentColor" fill-opacity="%s"%s/>`,
+				short(start), short(from), short(to), short(wide), short(from), fill, more)
 		}
 		if !math.IsNaN(lo) && !math.IsNaN(hi) {
 			d.printf(`<path d="%s" stroke-width="1.4" class="chart-error"/>`, errorBar(start+wide/2, lo, hi, sideways))

@@ -59,7 +59,8 @@ func (c *Chart) svg(alone bool) ([]byte, error) {
 	if len(key) > 0 {
 		d.height += margin + float64(len(key))*lineHeight
 	}
-	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="chart-svg" viewBox="0 0 %s %s" role="img" font-size="%s" fill="currentColor"`,
+	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="chart-svg" viewBox="0 0 %s %s" role="img"`+
+		` font-size="%s" fill="currentColor"`,
 		short(drawingWidth), short(d.height), short(fontSize))
 	if alone {
 		d.printf(` width="640" font-family="system-ui, Helvetica, Arial, sans-serif"`)

@@ -28,7 +28,7 @@ type Result struct {
 	eval.Summary
 	Rejected        int     `json:"rejected"`             // items that could not be learnt from
 	Duplicates      int     `json:"duplicates,omitempty"` // copies of events, neither scored nor learnt
-	LeftOut         int     `json:"left_out,omitempty"`   // events of sources that the model is without, neither scored nor learnt
+	LeftOut         int     `json:"left_out,omitempty"`   // of sources that the model is without, neither scored nor learnt
 	ResumedAt       int     `json:"resumed_at,omitempty"` // events learnt before this run: the metrics leave them out
 	ModelSHA256     string  `json:"model_sha256"`
 	EventsPerSecond float64 `json:"events_per_second"`
@@ -71,7 +71,8 @@ type Gate struct {
 // AddGates adds the gates of the model.
 func (r *Result) AddGates(gates []model.Gate) {
 	for _, g := range gates {
-		r.Gates = append(r.Gates, Gate{Body: g.Body, Open: g.Open, Lead: g.Lead, Since: g.Since, Served: g.Served, Events: g.Events})
+		r.Gates = append(r.Gates,
+			Gate{Body: g.Body, Open: g.Open, Lead: g.Lead, Since: g.Since, Served: g.Served, Events: g.Events})
 	}
 }
 
@@ -136,7 +137,8 @@ func (r *Result) Rows() (rows []Row) {
 	row("log loss", measure(r.LogLoss, "%.5f"), "nats an event")
 	row("error", measure(100*r.Error, "%.3f %%"), "on the wrong side of ½")
 	if n := float64(r.Events); n > 0 && r.NoChangeError < 0.9*float64(min(r.Spam, r.Ham))/n {
-		row("no change", fmt.Sprintf("%.3f %%", 100*r.NoChangeError), "error of repeating the label before: labels come in runs")
+		row("no change", fmt.Sprintf("%.3f %%", 100*r.NoChangeError),
+			"error of repeating the label before: labels come in runs")
 	}
 	row("lam%", measure(r.LAM, "%.3f"), "logistic average misclassification")
 	row("spam missed", measure(r.SMAtHM, "%.2f %%"), "where 0.1 % of ham is lost")
@@ -146,8 +148,10 @@ func (r *Result) Rows() (rows []Row) {
 	row("  intercept", measure(r.CalibrationIntercept, "%+.3f"), "nats; above 0: more spam than predicted")
 	row("  p < .05", measure(r.Below.Slope, "%.3f"), "slope there; "+ofTail(r.Below))
 	row("  p > .95", measure(r.Above.Slope, "%.3f"), "slope there; "+ofTail(r.Above))
-	row("p inside", measure(100*r.InsideInterval, "%.2f %%"), "in its 90 % interval; before widening "+measure(100*r.InsideCentral, "%.2f %%"))
-	row("first 400", measure(r.First.LogLoss, "%.5f"), "log loss of the first 400 events; 1-ROCA% "+measure(r.First.ROCA, "%.4f"))
+	row("p inside", measure(100*r.InsideInterval, "%.2f %%"),
+		"in its 90 % interval; before widening "+measure(100*r.InsideCentral, "%.2f %%"))
+	row("first 400", measure(r.First.LogLoss, "%.5f"),
+		"log loss of the first 400 events; 1-ROCA% "+measure(r.First.ROCA, "%.4f"))
 	if r.Approximate {
 		row("", "", "a long stream: ranking and calibration from a histogram")
 	}
@@ -164,7 +168,8 @@ func (r *Result) Rows() (rows []Row) {
 		if g.Lead < 0 {
 			where = "behind"
 		}
-		row("gate", state, fmt.Sprintf("%s: stack %s by %.2f nats, answered %.1f %%", g.Body, where, math.Abs(g.Lead), 100*float64(g.Served)/float64(g.Events)))
+		row("gate", state, fmt.Sprintf("%s: stack %s by %.2f nats, answered %.1f %%",
+			g.Body, where, math.Abs(g.Lead), 100*float64(g.Served)/float64(g.Events)))
 	}
 	row("speed", fmt.Sprintf("%.0f /s", r.EventsPerSecond), "")
 	if r.Reading != "" {
@@ -184,7 +189,8 @@ func (r *Result) addDoubts(row func(name, value, meaning string)) {
 		if len(name) > nameWidth {
 			name = append(name[:nameWidth-1], '…')
 		}
-		row("", strconv.Itoa(s.Doubtful), fmt.Sprintf("from %s: %.2f %% of its %d", string(name), 100*float64(s.Doubtful)/float64(s.Learnt), s.Learnt))
+		row("", strconv.Itoa(s.Doubtful),
+			fmt.Sprintf("from %s: %.2f %% of its %d", string(name), 100*float64(s.Doubtful)/float64(s.Learnt), s.Learnt))
 		named += s.Doubtful
 	}
 	if named < r.Doubtful {
