@@ -70,7 +70,6 @@ const (
 	Steps  Kind = "steps"  // a value holds until the next one
 	Points Kind = "points" // marks; an interval is an error bar
 	Bars   Kind = "bars"   // from zero, or from the end of a log axis
-	Band   Kind = "band"   // the area from Lo to Hi; Y may be missing
 )
 
 // A Series is values of one kind. X may be missing: its values are then 0, 1, 2, ….
@@ -148,19 +147,16 @@ func (a *Axis) validate(name string) error {
 func (s *Series) validate() error {
 	var errs []error
 	switch s.Kind {
-	case Line, Steps, Points, Bars, Band:
+	case Line, Steps, Points, Bars:
 	default:
-		errs = append(errs, fmt.Errorf("kind %q: want line, steps, points, bars or band", s.Kind))
+		errs = append(errs, fmt.Errorf("kind %q: want line, steps, points or bars", s.Kind))
 	}
 	n := s.len()
-	if s.Kind == Band && len(s.Lo) == 0 && n > 0 {
-		errs = append(errs, errors.New("a band has no Lo and Hi"))
-	}
 	for _, part := range []struct {
 		name   string
 		values []float64
 		needed bool
-	}{{"X", s.X, false}, {"Y", s.Y, s.Kind != Band}, {"Lo", s.Lo, len(s.Hi) > 0}, {"Hi", s.Hi, len(s.Lo) > 0}} {
+	}{{"X", s.X, false}, {"Y", s.Y, true}, {"Lo", s.Lo, len(s.Hi) > 0}, {"Hi", s.Hi, len(s.Lo) > 0}} {
 		if len(part.values) != n && (part.needed || len(part.values) > 0) {
 			errs = append(errs, fmt.Errorf("%s has %d values, want %d", part.name, len(part.values), n))
 		}
@@ -188,7 +184,7 @@ func (s *Series) len() int {
 	if len(s.X) > 0 {
 		return len(s.X)
 	}
-	return max(len(s.Y), len(s.Lo))
+	return len(s.Y)
 }
 
 func (s *Series) x(i int) float64 {

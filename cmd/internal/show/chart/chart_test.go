@@ -44,7 +44,7 @@ func examples() map[string]*Chart {
 			Series: []Series{{Name: "ours", Kind: Bars, Y: []float64{12000, 5, -3000, 2, 9000, 1}, Lo: []float64{11000, 4, -4000, 1, 8000, nan}, Hi: []float64{13000, 6, -2000, 3, 9900, nan}}, {Name: "paper", Kind: Bars, Y: []float64{1, 2000, 3, 4, 5, nan}, Reference: true}}},
 		"sideways": {Title: "Sideways", X: Axis{Label: "share"}, Y: Axis{Label: "source", Categories: names},
 			Series: []Series{{Name: "ours", Kind: Bars, X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{0, 1, 2, 3, 4, 5}, Lo: []float64{0, 1, 2, 3, 4, 5}, Hi: []float64{2, 3, 4, 5, 6, 7}}, {Name: "paper", Kind: Points, X: []float64{2, 3}, Y: []float64{0, 1}, Lo: []float64{1, 2}, Hi: []float64{3, 4}, Reference: true}}},
-		"histogram": {Title: "Histogram", X: Axis{Label: "margin"}, Y: Axis{Label: "records"}, Series: []Series{{Name: "n", Kind: Bars, X: []float64{-1, -0.5, 0, 0.5, 1}, Y: []float64{3, 8, 15, 9, 2}}, {Name: "interval", Kind: Band, X: []float64{-1, 0, 1}, Lo: []float64{1, 2, 1}, Hi: []float64{4, 18, 4}}}},
+		"histogram": {Title: "Histogram", X: Axis{Label: "margin"}, Y: Axis{Label: "records"}, Series: []Series{{Name: "n", Kind: Bars, X: []float64{-1, -0.5, 0, 0.5, 1}, Y: []float64{3, 8, 15, 9, 2}}}},
 		"named":     {Title: "Named", X: Axis{Label: "false alarms", Log: true, Named: []Tick{{0.5, "0"}}}, Y: Axis{Label: "delay", Log: true, Named: []Tick{{1250, ">1000"}}}, Series: []Series{{Name: "page-hinkley", Kind: Points, X: []float64{0.5, 7, 30}, Y: []float64{1250, 80, 300}}, {Kind: Line, X: []float64{3, 12}, Y: []float64{80, 80}}}},
 		"empty":     {Title: "Empty", X: Axis{Label: "x"}, Y: Axis{Label: "y"}},
 		"one":       {Title: "One", X: Axis{}, Y: Axis{Log: true}, Series: []Series{{Name: "a", Kind: Line, Y: []float64{7}}}},
@@ -200,8 +200,7 @@ func TestValidate(t *testing.T) {
 		"X[0] is NaN":    {Series: []Series{{Kind: Line, X: []float64{nan}, Y: one}}},
 		"Y[0] is +Inf":   {Series: []Series{{Kind: Line, X: one, Y: []float64{math.Inf(1)}}}},
 		"Hi has 0":       {Series: []Series{{Kind: Line, X: one, Y: one, Lo: one}}},
-		"no Lo and Hi":   {Series: []Series{{Kind: Band, X: one}}},
-		"from 2 to 1":    {Series: []Series{{Kind: Band, X: one, Lo: []float64{2}, Hi: one}}},
+		"from 2 to 1":    {Series: []Series{{Kind: Line, Y: one, Lo: []float64{2}, Hi: one}}},
 		"scale":          {X: Axis{Log: true, Min: ptr(0)}},
 		"ends at":        {X: Axis{Min: ptr(1), Max: ptr(1)}},
 		"one of log":     {X: Axis{Log: true, Categories: []string{"a"}}},
@@ -335,7 +334,7 @@ func FuzzSVG(f *testing.F) {
 	f.Add("", "a b c", 5e-324, 1e-300, 1e300, true, true, uint8(3))
 	f.Add("", "a b c", 1e6, 1e6, 1e6+1e-9, false, true, uint8(4))
 	f.Fuzz(func(t *testing.T, title, label string, a, b, c float64, logX, logY bool, kind uint8) {
-		kinds := []Kind{Line, Steps, Points, Bars, Band}
+		kinds := []Kind{Line, Steps, Points, Bars}
 		values := []float64{a, b, c}
 		chart := &Chart{Title: title, Caption: label, X: Axis{Label: label, Log: logX}, Y: Axis{Label: title, Log: logY},
 			Series: []Series{{Name: label, Kind: kinds[int(kind)%len(kinds)], X: values, Y: values, Lo: values, Hi: values}}}

@@ -75,9 +75,6 @@ func (d *drawing) sample(i int, x, y float64) {
 	d.open(i)
 	left, right := short(x), short(x+sampleWidth)
 	switch s.Kind {
-	case Band:
-		d.printf(`<path d="M%s %sh%sv8h-%sZ" fill="currentColor" fill-opacity=".3" stroke="none"/>`,
-			left, short(y-4), short(sampleWidth), short(sampleWidth))
 	case Bars:
 		fill, dash := ".75", ""
 		if s.Reference {
@@ -95,7 +92,7 @@ func (d *drawing) sample(i int, x, y float64) {
 		}
 		d.printf("/>")
 	}
-	if s.Kind == Points || s.Reference && s.Kind != Bars && s.Kind != Band {
+	if s.Kind == Points || s.Reference && s.Kind != Bars {
 		d.mark(i, x+sampleWidth/2, y)
 	}
 	d.printf("</g>")

@@ -47,8 +47,8 @@ func (c *Chart) styles() []style {
 		if s.Reference {
 			key += "\x00reference"
 		}
-		all[i].entry = s.Name != "" && !seen[key] && (s.Kind != Band || !seen[s.Name])
-		seen[key], seen[s.Name] = true, true
+		all[i].entry = s.Name != "" && !seen[key]
+		seen[key] = true
 	}
 	return all
 }
@@ -57,7 +57,7 @@ func (c *Chart) styles() []style {
 func (d *drawing) series() {
 	layers := []func(int){
 		func(i int) {
-			if s := &d.Series[i]; s.Kind == Band || (s.Kind == Line || s.Kind == Steps) && len(s.Lo) > 0 {
+			if s := &d.Series[i]; (s.Kind == Line || s.Kind == Steps) && len(s.Lo) > 0 {
 				d.band(s)
 			}
 		},
