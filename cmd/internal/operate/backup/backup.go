@@ -171,11 +171,6 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	if err != nil {
 		return err
 	}
-	if len(earlier) > 0 {
-		if x, err := to.index(earlier[0]); err == nil {
-			t.remember(x)
-		}
-	}
 	x, err := c.copy(ctx, t, log)
 	if err != nil {
 		return fmt.Errorf("nothing is added to %s: %w", c.Folder, err)

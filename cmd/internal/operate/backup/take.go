@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +13,7 @@ import (
 // A taking copies models from Redis to a folder.
 type taking struct {
 	to       folder
-	all      bool                  // all versions, and not only the newest and the pinned one
-	before   map[versionID]Version // what the backup before has
+	all      bool // all versions, and not only the newest and the pinned one
 	show     func(doing string)
 	chunks   int   // that the versions name
 	written  int   // chunks that the folder lacked
@@ -31,25 +29,6 @@ type taking struct {
 type lost struct {
 	versions []int64 // ascending
 	pinned   int64   // the one of them that an operator pinned
-}
-
-// A versionID names a version in Redis.
-type versionID struct {
-	model   string
-	version int64
-}
-
-// remember notes what a backup has, so that versions which it has are not read again.
-func (t *taking) remember(x *Index) {
-	t.before = map[versionID]Version{}
-	for i := range x.Models {
-		m := &x.Models[i]
-		if p, err := m.only(); err == nil {
-			for _, v := range p.Versions {
-				t.before[versionID{m.Name, v.Version}] = v
-			}
-		}
-	}
 }
 
 // model copies a model.
@@ -97,7 +76,7 @@ func (t *taking) newest(ctx context.Context, store state.Store, model string) (P
 			if !newest && !info.Pinned && !t.all {
 				continue
 			}
-			v, err := t.version(ctx, store, versionID{model, info.Version}, info)
+			v, err := t.version(ctx, store, model, info)
 			switch {
 			case err == nil:
 				p.Versions = append(p.Versions, v)
@@ -152,7 +131,7 @@ func (t *taking) earlier(ctx context.Context, store state.Store, model string, p
 		if n := len(p.Versions); n > 0 && p.newest().Version >= info.Version {
 			break
 		}
-		v, err := t.version(ctx, store, versionID{model, info.Version}, info)
+		v, err := t.version(ctx, store, model, info)
 		if err == nil {
 			p.Versions = append(p.Versions, v)
 			break
@@ -168,16 +147,10 @@ func (t *taking) earlier(ctx context.Context, store state.Store, model string, p
 	return p, nil
 }
 
-// version copies one version, unless the backup before has it and it is whole there.
-func (t *taking) version(ctx context.Context, store state.Store, at versionID,
-	info state.VersionInfo) (Version, error) {
-	t.show(fmt.Sprintf("%s, version %d", at.model, at.version))
-	if v, ok := t.before[at]; ok && same(&v.manifest, &info) && t.to.has(&v) {
-		v.Replaced = info.Replaced
-		t.chunks += len(v.Chunks)
-		return v, nil
-	}
-	c, err := store.LoadVersion(ctx, at.version)
+// version copies one version.
+func (t *taking) version(ctx context.Context, store state.Store, model string, info state.VersionInfo) (Version, error) {
+	t.show(fmt.Sprintf("%s, version %d", model, info.Version))
+	c, err := store.LoadVersion(ctx, info.Version)
 	if err != nil {
 		return Version{}, err
 	}
@@ -193,13 +166,5 @@ func (t *taking) version(ctx context.Context, store state.Store, at versionID,
 			t.bytes += int64(len(chunks[i].Data))
 		}
 	}
-	return describe(at.version, info.Replaced, m)
-}
-
-// same reports whether a manifest is that of a version in Redis. It compares all that the list
-// of versions says; the time of saving has nanoseconds.
-func same(m *state.Manifest, v *state.VersionInfo) bool {
-	return m.Model == v.SHA256 && m.Saved.Equal(v.Saved) && m.Epoch == v.Epoch && m.Events == v.Events &&
-		m.Position == v.Position &&
-		m.Numerics == v.Numerics && bytes.Equal(m.Config, v.Config)
+	return describe(info.Version, info.Replaced, m)
 }
