@@ -33,11 +33,11 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/process/wholefile"
 	"hamlet/cmd/internal/service/wire"
 	"hamlet/cmd/internal/show/jsonlines"
 	"hamlet/stream"
@@ -228,30 +228,16 @@ func (s *session) save(_ context.Context, q *request) (any, error) {
 	sum := sha256.Sum256(b)
 	out := saved{Bytes: b, SHA256: hex.EncodeToString(sum[:])}
 	if q.File != "" {
-		if err := replaceFile(q.File, b); err != nil {
+		err := wholefile.Write(q.File, func(w io.Writer) error {
+			_, err := w.Write(b)
+			return err
+		})
+		if err != nil {
 			return nil, fmt.Errorf("file: %w", err)
 		}
 		out.Bytes = nil
 	}
 	return out, nil
-}
-
-// replaceFile makes b the content of the file, which only its owner may read: it knows words of
-// mails. Whoever reads it meanwhile gets the old content or the new one.
-func replaceFile(name string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }
 
 // A state is the reply to new, load and info.

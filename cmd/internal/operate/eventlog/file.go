@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"hamlet/cmd/internal/process/wholefile"
 	"hamlet/stream"
 )
 
@@ -74,24 +74,15 @@ func Export(records Records, model, path string) (n int, err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s is not a regular file, and would be replaced: name another file", path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
+	err = wholefile.Write(path, func(w io.Writer) error {
+		packed, err := packer(w, path)
 		if err != nil {
-			_ = os.Remove(f.Name())
+			return err
 		}
-	}()
-	packed, err := packer(f, path)
-	if err == nil {
 		n, err = write(packed, records, fileHeader{fileVersion, model, stream.EventsTopic(model)})
-		err = errors.Join(err, packed.Close())
-	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return n, err
-	}
-	return n, os.Rename(f.Name(), path)
+		return errors.Join(err, packed.Close())
+	})
+	return n, err
 }
 
 type nopCloser struct{ io.Writer }

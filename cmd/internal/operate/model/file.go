@@ -4,16 +4,15 @@ import (
 	"archive/tar"
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/process/wholefile"
 	"hamlet/state"
 )
 
@@ -57,22 +56,9 @@ func writeArchive(w io.Writer, c *state.Checkpoint) error {
 	return archive.Close()
 }
 
-// WriteFile writes a checkpoint to a new file as a whole, or leaves the former one as it is. Only its owner
-// may read it: a model is a statistic of mail.
-func WriteFile(path string, c *state.Checkpoint) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := errors.Join(writeArchive(f, c), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+// WriteFile writes a checkpoint to a file. Only its owner may read it: a model is a statistic of mail.
+func WriteFile(path string, c *state.Checkpoint) error {
+	return wholefile.Write(path, func(w io.Writer) error { return writeArchive(w, c) })
 }
 
 // isArchive reports whether b begins a tar archive.
