@@ -69,7 +69,8 @@ type Split struct {
 	Body   []byte
 }
 
-// SplitHeader splits a message behind the first empty line. Without one, a stray line ends the header.
+// SplitHeader splits a message behind the first empty line. Without one, a stray line ends the header
+// that is not followed by a field. So no field that Parse reads is left in the body.
 func SplitHeader(raw []byte) (s Split) {
 	s.From = FromLine(raw)
 	raw = raw[len(s.From):]
@@ -79,7 +80,7 @@ func SplitHeader(raw []byte) (s Split) {
 			if end == 0 {
 				break
 			}
-			if stray < 0 {
+			if stray < 0 && !fieldFollows(raw, end+len(f.Bytes)) {
 				stray = end
 			}
 		}

@@ -56,6 +56,7 @@ func FuzzParse(f *testing.F) {
 // Parse takes for the header begins with the same fields.
 func FuzzFields(f *testing.F) {
 	addSeeds(f)
+	f.Add([]byte("From: a@b\r\nstray line\r\nX-Hamlet-Tag: [Win]\r\n"))
 	f.Add([]byte("A: 1\r\n\tb\r\n c\n: no name\n d\nE \t: 2\n\r\r\nX: 3\r\n\r\nbody"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s := SplitHeader(raw)
@@ -79,7 +80,7 @@ func FuzzFields(f *testing.F) {
 		}
 		var sc scanner
 		sc.scan(raw)
-		if own := sc.bytes(sc.entities[0].header); len(own) <= len(s.Header) && !bytes.HasPrefix(s.Header, own) {
+		if own := sc.bytes(sc.entities[0].header); !bytes.HasPrefix(s.Header, own) {
 			t.Errorf("Parse takes %q for the header of %q, SplitHeader %q", own, raw, s.Header)
 		}
 	})
