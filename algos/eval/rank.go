@@ -64,7 +64,7 @@ func Rank(points iter.Seq[Point]) (roca, sm, ece Measure) {
 			at = p.LogOdds
 			t.ham += int(p.Ham)
 			t.spam += int(p.Spam)
-			t.p += (p.Ham + p.Spam) * sigmoid(p.LogOdds)
+			t.p += float64((p.Ham + p.Spam) * sigmoid(p.LogOdds))
 		}
 		if t.ham+t.spam > 0 {
 			yield(t)

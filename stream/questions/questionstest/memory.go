@@ -90,7 +90,7 @@ func (m *Memory) InFlight() int {
 }
 
 // Ask implements [questions.Asker].
-func (m *Memory) Ask(ctx context.Context, q questions.Question) (verdicts []stream.Verdict, err error) {
+func (m *Memory) Ask(ctx context.Context, q questions.Question) ([]stream.Verdict, error) {
 	if err := check(&q); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,8 @@ func (m *Memory) Ask(ctx context.Context, q questions.Question) (verdicts []stre
 	if q.Explain {
 		endpoint = questions.Explain
 	}
-	err = m.ask(ctx, endpoint, &q, func(ctx context.Context, a questions.Answerer) (messages int, err error) {
+	var verdicts []stream.Verdict // the answerer's, until ask has its answer
+	err := m.ask(ctx, endpoint, &q, func(ctx context.Context, a questions.Answerer) (messages int, err error) {
 		asked, refusal := questions.Decode(q.ContentType, q.Tenant, q.Body, cmp.Or(m.MaxBatch, 1000))
 		if refusal != nil {
 			return 0, refusal
@@ -110,16 +111,23 @@ func (m *Memory) Ask(ctx context.Context, q questions.Question) (verdicts []stre
 		verdicts, err = a.Score(questions.WithArrival(ctx, at), asked.Events, q.Explain)
 		return len(asked.Events), err
 	})
-	return verdicts, err
+	if err != nil {
+		return nil, err
+	}
+	return verdicts, nil
 }
 
 // Info implements [questions.Asker].
-func (m *Memory) Info(ctx context.Context) (info stream.Info, err error) {
-	err = m.ask(ctx, questions.Info, &questions.Question{}, func(ctx context.Context, a questions.Answerer) (_ int, err error) {
+func (m *Memory) Info(ctx context.Context) (stream.Info, error) {
+	var info stream.Info
+	err := m.ask(ctx, questions.Info, &questions.Question{}, func(ctx context.Context, a questions.Answerer) (_ int, err error) {
 		info, err = a.Info(ctx)
 		return 0, err
 	})
-	return info, err
+	if err != nil {
+		return stream.Info{}, err
+	}
+	return info, nil
 }
 
 // check refuses what no question may say of where it comes from.

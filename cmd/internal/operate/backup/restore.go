@@ -168,7 +168,7 @@ func (c *Restore) reach(ctx context.Context, log *slog.Logger) (r *restoring, do
 			return nil, nil, err
 		}
 		const all = 1 << 20 // versions: those of the directory and of the backup
-		dir, err := machine.Open(ctx, c.Data, machine.Config{Keep: all, Log: log})
+		dir, err := machine.Open(ctx, c.Data, machine.Config{Keep: all, Database: c.Redis.RedisDB, Log: log})
 		if err != nil {
 			return nil, nil, err
 		}
