@@ -25,8 +25,8 @@ func TestModelsUseNoInexactMath(t *testing.T) {
 	files := 0
 	for _, dir := range []string{
 		".", "../feature", "../text", "../blr", "../bblr", "../boost", "../poeboost", "../viboost", "../drift", "../dedup",
-		"../sites", "../stack", "../trust", "../ensemble", "../vlog", "../internal", "../lab/detect",
-		"../lab/vblr",
+		"../sites", "../stack", "../trust", "../ensemble", "../internal", "../lab/detect", "../lab/bblr",
+		"../lab/vblr", "../lab/boosting", "../lab/poe", "../lab/viboost", "../lab/vlog",
 	} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
