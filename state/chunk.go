@@ -21,7 +21,8 @@ type Chunk struct {
 func Split(c *Checkpoint) (*Manifest, []Chunk) {
 	c.ModelSHA256 = sha256.Sum256(c.Model)
 	m := &Manifest{
-		Schema: c.Schema, Numerics: c.Numerics, Config: slices.Clone(c.Config), Epoch: c.Epoch, Writer: c.Writer, Events: c.Events,
+		Schema: c.Schema, Numerics: c.Numerics, Config: slices.Clone(c.Config),
+		Epoch: c.Epoch, Writer: c.Writer, Events: c.Events,
 		Position: c.Position, Saved: c.Saved, Model: c.ModelSHA256, Length: int64(len(c.Model)),
 	}
 	chunks := make([]Chunk, 0, chunkCount(m.Length))
@@ -61,7 +62,8 @@ func Join(m *Manifest, data [][]byte) (*Checkpoint, error) {
 		return nil, fmt.Errorf("%w: the model's hash is %x, not %x", ErrCorrupt, got, m.Model)
 	}
 	return &Checkpoint{
-		Schema: m.Schema, Numerics: m.Numerics, Config: slices.Clone(m.Config), Epoch: m.Epoch, Writer: m.Writer, Events: m.Events,
+		Schema: m.Schema, Numerics: m.Numerics, Config: slices.Clone(m.Config),
+		Epoch: m.Epoch, Writer: m.Writer, Events: m.Events,
 		Position: m.Position, Model: model, Saved: m.Saved, ModelSHA256: m.Model,
 	}, nil
 }

@@ -61,7 +61,8 @@ var (
 	changeFields   = []string{"kind", "state", "event", "level", "reference", "threshold", "body", "reading"}
 	labelFields    = []string{"epsilon", "snr", "noise_grade", "flip_rates", "suspects", "sources"}
 	publishFields  = []string{"model", "partition", "time"}
-	alertFields    = slices.Concat(incidentFields, changeFields, labelFields, publishFields, []string{"accused", "flip_rate_intervals"})
+	alertFields    = slices.Concat(incidentFields, changeFields, labelFields, publishFields,
+		[]string{"accused", "flip_rate_intervals"})
 
 	flipRateFields = []string{"ham_called_spam", "spam_called_ham"}
 	suspectFields  = []string{"id", "source", "phi"}
@@ -204,8 +205,8 @@ func decodeAlert(b []byte) (Alert, error) {
 		return Alert{}, plainJSONError(err)
 	}
 	a := Alert{
-		Transition: j.Transition, Kind: j.Kind, State: j.State, Accused: j.Accused, Event: j.Event, Level: j.Level, Reference: j.Reference,
-		Threshold: j.Threshold, Body: j.Body, Reading: j.Reading,
+		Transition: j.Transition, Kind: j.Kind, State: j.State, Accused: j.Accused, Event: j.Event,
+		Level: j.Level, Reference: j.Reference, Threshold: j.Threshold, Body: j.Body, Reading: j.Reading,
 	}
 	if j.jsonLabels != nil {
 		a.Labels = j.jsonLabels.report()

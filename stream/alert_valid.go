@@ -23,7 +23,8 @@ func (a *Alert) Validate() error {
 	oneOf("state", a.State, AlertStates)
 	oneOf("body", a.Body, alertBodies)
 	if slices.Contains(AlertStates, a.State) && NamesKind(a.State) == (a.Kind == AlertUnknown) {
-		refuse("state: %s of kind %s; %s and %s are of kind %s, and no other", word(a.State), word(a.Kind), AlertSuspected, AlertWithdrawn, AlertUnknown)
+		refuse("state: %s of kind %s; %s and %s are of kind %s, and no other", word(a.State), word(a.Kind),
+			AlertSuspected, AlertWithdrawn, AlertUnknown)
 	}
 	if a.Accused == "" && a.Kind == AlertSource || a.Accused != "" && a.Kind != AlertSource && a.Kind != AlertLabelNoise {
 		refuse("accused: an alert of kind %s names a source, one of kind %s may, and no other", AlertSource, AlertLabelNoise)
@@ -40,8 +41,10 @@ func (a *Alert) Validate() error {
 	finite("level", a.Level)
 	finite("reference", a.Reference)
 	finite("threshold", a.Threshold)
-	if a.Labels == nil && a.Kind == AlertLabelNoise || a.Labels != nil && a.Kind != AlertLabelNoise && a.Kind != AlertSource {
-		refuse("%s: an alert of kind %s has them, one of kind %s may, and no other", strings.Join(labelFields, ", "), AlertLabelNoise, AlertSource)
+	if a.Labels == nil && a.Kind == AlertLabelNoise ||
+		a.Labels != nil && a.Kind != AlertLabelNoise && a.Kind != AlertSource {
+		refuse("%s: an alert of kind %s has them, one of kind %s may, and no other", strings.Join(labelFields, ", "),
+			AlertLabelNoise, AlertSource)
 	}
 	if l := a.Labels; l != nil {
 		finite("snr", l.SNR)
@@ -87,7 +90,8 @@ func (l *LabelReport) validate() (errs []error) {
 		probability(c.field+"[0]", c.rate.Low)
 		probability(c.field+"[1]", c.rate.High)
 		if c.rate.Low > c.rate.High || !c.rate.Known && c.rate.Rate != 0 {
-			errs = append(errs, fmt.Errorf("%s: %v from %v to %v, known: %v", c.field, c.rate.Rate, c.rate.Low, c.rate.High, c.rate.Known))
+			errs = append(errs, fmt.Errorf("%s: %v from %v to %v, known: %v",
+				c.field, c.rate.Rate, c.rate.Low, c.rate.High, c.rate.Known))
 		}
 	}
 	if len(l.Suspects) > MostSuspects {

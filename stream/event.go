@@ -36,7 +36,8 @@ const (
 	Assume                // the message Of was answered with this label, and nobody has contradicted
 )
 
-var actionNames = [...]string{Learn: "learn", Relearn: "relearn", Unlearn: "unlearn", Correct: "correct", Assume: "assume"}
+var actionNames = [...]string{Learn: "learn", Relearn: "relearn", Unlearn: "unlearn", Correct: "correct",
+	Assume: "assume"}
 
 // String returns the action's name on the wire.
 func (a Action) String() string {

@@ -37,7 +37,8 @@ type jsonEvent struct {
 	Vector *jsonVector `json:"vector,omitempty"`
 }
 
-var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "own_only", "label", "mail", "text", "vector"}
+var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "own_only", "label", "mail", "text",
+	"vector"}
 
 // DecodeJSON reads one event. It is strict about form: an unknown field, a name given
 // twice, a wrong type, a second value or more than one body is an error that names it.

@@ -8,16 +8,19 @@ import (
 // A Verdict answers one score request. Its JSON is the reply of the scoring
 // service.
 type Verdict struct {
-	ID       string     `json:"id,omitempty"` // the request's, where it had one
-	P        float64    `json:"p"`            // probability of spam
-	LogOdds  float64    `json:"log_odds"`     // logit of P, nats
-	Interval [2]float64 `json:"interval"`     // central 90 % interval of the probability, widened to contain P where it does not
+	ID      string  `json:"id,omitempty"` // the request's, where it had one
+	P       float64 `json:"p"`            // probability of spam
+	LogOdds float64 `json:"log_odds"`     // logit of P, nats
+	// central 90 % interval of the probability, widened to contain P where it does not
+	Interval [2]float64 `json:"interval"`
 	Decision Decision   `json:"verdict"`
-	Margin   float64    `json:"margin"`             // how far the mail is beyond the border of spam, nats; see Margin
-	Identity string     `json:"identity,omitempty"` // of a mail, by mail.Identity: names the message in headers and corrections
-	Reasons  []Reason   `json:"reasons,omitempty"`  // explain only, largest first
-	Words    []Word     `json:"words,omitempty"`    // explain only, largest first; at most MaxWords unless more were asked for
-	Model    ModelRef   `json:"model"`
+	Margin   float64    `json:"margin"` // how far the mail is beyond the border of spam, nats; see Margin
+	// of a mail, by mail.Identity: names the message in headers and corrections
+	Identity string   `json:"identity,omitempty"`
+	Reasons  []Reason `json:"reasons,omitempty"` // explain only, largest first
+	// explain only, largest first; at most MaxWords unless more were asked for
+	Words []Word   `json:"words,omitempty"`
+	Model ModelRef `json:"model"`
 }
 
 // A Decision is a verdict in a word.
@@ -76,10 +79,11 @@ type Info struct {
 	Events   uint64    `json:"events"` // learnt
 	Saved    time.Time `json:"saved"`
 	Numerics string    `json:"numerics"`
-	Stale    bool      `json:"stale"`              // the state cannot be reached: this is the last good model
-	Pinned   bool      `json:"pinned"`             // an operator pinned a version, and it is served
-	PinLost  bool      `json:"pin_lost,omitempty"` // the state has lost the pinned version: the newest is served in its place
-	Sources  Sources   `json:"sources"`
+	Stale    bool      `json:"stale"`  // the state cannot be reached: this is the last good model
+	Pinned   bool      `json:"pinned"` // an operator pinned a version, and it is served
+	// the state has lost the pinned version: the newest is served in its place
+	PinLost bool    `json:"pin_lost,omitempty"`
+	Sources Sources `json:"sources"`
 
 	// Promoted says that Model answers in the place of the model that was asked; nil: it is that one.
 	Promoted *Promoted `json:"promoted,omitempty"`
@@ -89,7 +93,8 @@ type Info struct {
 	SpamAt float64 `json:"spam_at,omitempty"`
 	HamAt  float64 `json:"ham_at,omitempty"`
 
-	Incidents []OpenIncident `json:"incidents,omitempty"` // that are open in the served model; without a suspicion or alarm none
+	// that are open in the served model; without a suspicion or alarm none
+	Incidents []OpenIncident `json:"incidents,omitempty"`
 }
 
 // Promoted says in the place of which model another one answers, because an operator promoted it.

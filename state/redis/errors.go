@@ -132,7 +132,8 @@ func (s *Store) advise(doing string, err error) error {
 		advice = "its certificate has expired: renew it, or correct the clock here"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		advice = "its certificate is signed by nobody we know: give the right CA"
-	case s.cfg.TLS != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)):
+	case s.cfg.TLS != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNRESET)):
 		advice = "it hung up: if it wants a certificate of our own, give one that it trusts; else try again"
 	case errors.Is(err, io.EOF) && s.cfg.TLS == nil:
 		advice = "it hung up: if it wants TLS, switch TLS on; else try again"

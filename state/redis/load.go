@@ -59,7 +59,8 @@ func (s *Store) LoadVersion(ctx context.Context, number int64) (*state.Checkpoin
 
 // newestWhole has the version read that a pointer names, and those before it until read does
 // not say that one is corrupt. It returns the version that the pointer names.
-func (s *Store) newestWhole(ctx context.Context, which state.Pointer, read func(number int64) error) (first int64, err error) {
+func (s *Store) newestWhole(ctx context.Context, which state.Pointer, read func(number int64) error) (
+	first int64, err error) {
 	for first, err = s.loadPointer(ctx, which); err == nil; {
 		var number int64
 		number, err = s.readFrom(ctx, first, read)
@@ -85,7 +86,8 @@ func (s *Store) loadPointer(ctx context.Context, which state.Pointer) (int64, er
 	}
 	newest, err := s.node(ctx).ZRangeArgs(ctx, s.newestVersions(0)).Result()
 	if otherType(err) {
-		return 0, fmt.Errorf("%w: %s is no sorted set: delete it; a running learner's next save makes it again", state.ErrCorrupt, s.key("versions"))
+		return 0, fmt.Errorf("%w: %s is no sorted set: delete it; a running learner's next save makes it again",
+			state.ErrCorrupt, s.key("versions"))
 	}
 	if err != nil {
 		return 0, err
@@ -138,8 +140,9 @@ func (s *Store) readFrom(ctx context.Context, first int64, read func(number int6
 		bad = number
 	}
 	// A running learner would overwrite a backup.
-	return 0, fmt.Errorf("no version is whole, the last tried was %d: %w; with the learners stopped put a backup of redis back, "+
-		"or, to have the log learnt again, delete its keys %s and %s", bad, err, s.key("[^p]*"), s.key("pinned"))
+	return 0, fmt.Errorf("no version is whole, the last tried was %d: %w; "+
+		"with the learners stopped put a backup of redis back, or, to have the log learnt again, delete its keys %s "+
+		"and %s", bad, err, s.key("[^p]*"), s.key("pinned"))
 }
 
 // Manifest returns the manifest of the version that a pointer names, and its number: what is

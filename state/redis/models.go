@@ -61,7 +61,8 @@ func (s *Store) Promotion(ctx context.Context) (p state.Promotion, err error) {
 	case errors.Is(err, redis.Nil):
 		return p, s.explain(doing, state.ErrNone)
 	case otherType(err):
-		return p, fmt.Errorf("%s: %w: %s is of another type: promote the model again", doing, state.ErrCorrupt, s.key("promotion"))
+		return p, fmt.Errorf("%s: %w: %s is of another type: promote the model again",
+			doing, state.ErrCorrupt, s.key("promotion"))
 	case err != nil:
 		return p, s.explain(doing, err)
 	}

@@ -224,7 +224,8 @@ func (s *Store) CheckPolicy(ctx context.Context) error {
 		}
 		switch policy := policyOf(info); {
 		case err != nil || policy == "":
-			s.cfg.Log.Info("redis does not say which keys it may evict: its maxmemory-policy should be noeviction", "redis", addr)
+			s.cfg.Log.Info("redis does not say which keys it may evict: its maxmemory-policy should be noeviction",
+				"redis", addr)
 		case strings.HasPrefix(policy, "allkeys-"):
 			return fmt.Errorf("redis at %s may %w: its maxmemory-policy is %s: set it to noeviction "+
 				"(CONFIG SET maxmemory-policy noeviction, and in its configuration file)", addr, ErrEvicts, policy)

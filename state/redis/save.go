@@ -136,7 +136,8 @@ func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (version int64, e
 		return 0, s.explain(doing, moved)
 	}
 	return 0, fmt.Errorf("%s: redis at %s loses chunks as fast as they come: set its maxmemory-policy "+
-		"to noeviction and give it memory, or, if it is far away, give a longer grace than %v", doing, s.cfg.Addr, s.cfg.Grace)
+		"to noeviction and give it memory, or, if it is far away, give a longer grace than %v",
+		doing, s.cfg.Addr, s.cfg.Grace)
 }
 
 // replicated waits until the replicas that Config asks for have what conn wrote last, and
@@ -172,7 +173,8 @@ func (s *Store) falseOffset(ctx context.Context, next int64) (head int64, ok boo
 		return 0, false
 	}
 	var m state.Manifest
-	if err := m.UnmarshalBinary(b); err != nil && !errors.Is(err, state.ErrCorrupt) || err == nil && m.Position.Next > next {
+	err = m.UnmarshalBinary(b)
+	if err != nil && !errors.Is(err, state.ErrCorrupt) || err == nil && m.Position.Next > next {
 		return 0, false
 	}
 	s.cfg.Log.Warn("the head in redis names an offset that its manifest does not have: replacing it",

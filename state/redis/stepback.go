@@ -89,7 +89,8 @@ redis.call('HSET', KEYS[2], 'replaced', '1')
 return 1`)
 
 // MarkReplaced has saves keep a version for 30 days, because another model is to take its
-// place. They are days on which the model was saved: a clock that runs ahead drops no version. If the version is no longer kept, the error wraps [state.ErrNone].
+// place. They are days on which the model was saved: a clock that runs ahead drops no version. If
+// the version is no longer kept, the error wraps [state.ErrNone].
 func (s *Store) MarkReplaced(ctx context.Context, version int64) error {
 	doing := s.doing(fmt.Sprintf("keep version %d of", version))
 	kept, err := markReplaced.Run(ctx, s.node(ctx), []string{s.key("versions"), s.versionKey(version)}, version).Int()

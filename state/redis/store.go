@@ -116,7 +116,7 @@ type Config struct {
 
 	Keep  int           // newest versions kept, by distinct bytes; default 3
 	Daily *int          // number of days whose first version is kept too; nil: 30
-	Grace time.Duration // how long readers may take to load a version, and a save to upload one, beyond what the measured speed allows; default 30 s
+	Grace time.Duration // for a load and an upload, beyond what the measured speed allows; default 30 s
 
 	Replicas    int           // replicas that must have a save before it counts; 0: Redis itself is enough
 	ReplicaWait time.Duration // how long a save waits for them; default 5 s
@@ -165,13 +165,15 @@ func New(cfg Config) (*Store, error) {
 		errs = append(errs, fmt.Errorf("model %q: a name has 1 to 64 small letters, digits and hyphens", cfg.Model))
 	}
 	if cfg.Keep < 0 || *cfg.Daily < 0 {
-		errs = append(errs, fmt.Errorf("keep %d versions and %d days: keep at least 1, and no negative number", cfg.Keep, *cfg.Daily))
+		errs = append(errs, fmt.Errorf("keep %d versions and %d days: keep at least 1, and no negative number",
+			cfg.Keep, *cfg.Daily))
 	}
 	if cfg.Grace < time.Millisecond {
 		errs = append(errs, fmt.Errorf("grace %v: give at least a millisecond, better half a minute", cfg.Grace))
 	}
 	if cfg.Replicas < 0 || cfg.ReplicaWait < time.Millisecond {
-		errs = append(errs, fmt.Errorf("wait %v for %d replicas: give at least a millisecond and no negative number", cfg.ReplicaWait, cfg.Replicas))
+		errs = append(errs, fmt.Errorf("wait %v for %d replicas: give at least a millisecond and no negative number",
+			cfg.ReplicaWait, cfg.Replicas))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("redis store: %w", err)
@@ -219,7 +221,8 @@ func (s *Store) Heading(ctx context.Context, which state.Pointer) (state.Heading
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
-	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(h.Version), "next", "identity", "epoch", "writer", "sha256").Result()
+	fields, err := s.node(ctx).HMGet(ctx, s.versionKey(h.Version),
+		"next", "identity", "epoch", "writer", "sha256").Result()
 	if err != nil {
 		return h, s.explain(doing, err)
 	}
@@ -274,7 +277,8 @@ func (s *Store) parsePointer(which state.Pointer, reply *redis.StringCmd) (int64
 		return 0, state.ErrNone
 	}
 	if otherType(err) {
-		return 0, fmt.Errorf("%w: %s is of another type: delete the key, and the newest version counts", state.ErrCorrupt, key)
+		return 0, fmt.Errorf("%w: %s is of another type: delete the key, and the newest version counts",
+			state.ErrCorrupt, key)
 	}
 	if err != nil {
 		return 0, err
@@ -293,7 +297,8 @@ func (s *Store) parsePointer(which state.Pointer, reply *redis.StringCmd) (int64
 func (s *Store) Layout(ctx context.Context) error {
 	members, err := s.node(ctx).SMembers(ctx, s.key("partitions")).Result()
 	if otherType(err) {
-		return fmt.Errorf("redis at %s: %s is no set: delete it, and the learners' next saves make it again", s.cfg.Addr, s.key("partitions"))
+		return fmt.Errorf("redis at %s: %s is no set: delete it, and the learners' next saves make it again",
+			s.cfg.Addr, s.key("partitions"))
 	}
 	if err != nil {
 		return s.explain("see whether there is a model "+s.cfg.Model, err)

@@ -104,7 +104,8 @@ func wantLoaded(t *testing.T, s state.Store, which state.Pointer, version int64,
 	}
 	h, err := s.Heading(t.Context(), which)
 	if err != nil || h.Version != version || h.Next != c.Position.Next || h.Identity == "" {
-		t.Errorf("heading of %v: %+v, %v; want version %d, next offset %d and an identity", which, h, err, version, c.Position.Next)
+		t.Errorf("heading of %v: %+v, %v; want version %d, next offset %d and an identity",
+			which, h, err, version, c.Position.Next)
 	}
 }
 
@@ -287,7 +288,9 @@ func promotions(t *testing.T, open func() state.Store) {
 	epoch := take(t, s)
 	first := checkpoint(epoch, 5)
 	one := save(t, s, first)
-	for _, p := range []state.Promotion{{Model: "cand", Since: noon, By: "somebody"}, {Model: "default", Since: noon.Add(time.Hour)}} {
+	for _, p := range []state.Promotion{
+		{Model: "cand", Since: noon, By: "somebody"}, {Model: "default", Since: noon.Add(time.Hour)},
+	} {
 		if err := operator.Promote(t.Context(), p); err != nil {
 			t.Fatalf("promote: %v", err)
 		}

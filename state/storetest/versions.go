@@ -133,12 +133,14 @@ func stepBack(t *testing.T, open func() state.Store) {
 		to    int64
 		want  error
 	}{
-		"another writer": {stranger, one, state.ErrStale}, "an epoch before": {state.Lease{Epoch: mine.Epoch - 1, Writer: "a"}, one, state.ErrStale},
+		"another writer":        {stranger, one, state.ErrStale},
+		"an epoch before":       {state.Lease{Epoch: mine.Epoch - 1, Writer: "a"}, one, state.ErrStale},
 		"an epoch that is lost": {state.Lease{Epoch: mine.Epoch + 1, Writer: "a"}, one, state.ErrLost},
 		"a version never saved": {mine, three + 9, state.ErrNone},
 	} {
 		err := s.StepBack(t.Context(), c.lease, c.to)
-		if !errors.Is(err, c.want) || c.want == state.ErrStale && errors.Is(err, state.ErrLost) || errors.Is(err, state.ErrTransient) {
+		if !errors.Is(err, c.want) || c.want == state.ErrStale && errors.Is(err, state.ErrLost) ||
+			errors.Is(err, state.ErrTransient) {
 			t.Errorf("%s: error %v, want %v", what, err, c.want)
 		}
 		wantLoaded(t, s, state.Head, three, seven)

@@ -84,7 +84,8 @@ func leases(t *testing.T, open func() state.Store) {
 		"acquire": func() error { _, err := s.Acquire(t.Context(), mine, "again"); return err },
 		"save":    func() error { _, err := s.Save(t.Context(), checkpoint(mine.Epoch, 5)); return err },
 	} {
-		if err := do(); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) || errors.Is(err, state.ErrTransient) {
+		if err := do(); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) ||
+			errors.Is(err, state.ErrTransient) {
 			t.Errorf("%s: error %v, want state.ErrStale alone", name, err)
 		}
 	}

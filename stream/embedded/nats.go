@@ -9,8 +9,8 @@
 //
 // It is for one process on one machine: nothing is replicated. It listens on loopback unless
 // configured otherwise. Every user of a machine reaches its loopback: without users in its options the
-// server takes anybody. It bounds what clients cost before they log in: files, bytes and time. Clients in this
-// process reach it by InProcessConn, without TCP.
+// server takes anybody. It bounds what clients cost before they log in: files, bytes and time. Clients
+// in this process reach it by InProcessConn, without TCP.
 package embedded
 
 import (
@@ -193,7 +193,8 @@ func (n *NATS) reviveJetStream(ctx context.Context) {
 		switch {
 		case !n.server.JetStreamEnabled():
 			if !away {
-				n.log.Error("alerts, decisions and kept mail are not kept: JetStream has ended, probably because its disk is full; it is tried again",
+				n.log.Error("alerts, decisions and kept mail are not kept: JetStream has ended, "+
+					"probably because its disk is full; it is tried again",
 					"directory", n.dir)
 			}
 			away = true
@@ -275,7 +276,8 @@ func openDir(dir string) (path string, unlock func() error, err error) {
 	locked, err := lockfile.Lock(filepath.Join(path, ".lock"))
 	switch {
 	case errors.Is(err, lockfile.ErrLocked):
-		return "", unlock, fmt.Errorf("data directory %s: another hamlet uses it; stop that one or name another directory", path)
+		return "", unlock, fmt.Errorf("data directory %s: another hamlet uses it; "+
+			"stop that one or name another directory", path)
 	case err != nil:
 		return "", unlock, fmt.Errorf("data directory %s: %w; name one that can be written", path, err)
 	}
@@ -286,7 +288,8 @@ func openDir(dir string) (path string, unlock func() error, err error) {
 func listen(network, addr string) (net.Listener, error) {
 	l, err := net.Listen(network, addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("address %s is taken by another program: stop that one or choose another port (0: any free one)", addr)
+		return nil, fmt.Errorf("address %s is taken by another program: "+
+			"stop that one or choose another port (0: any free one)", addr)
 	}
 	return l, err
 }
@@ -301,7 +304,8 @@ func explain(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("the disk of %s is full: make room and start again, it goes on where it ended: %w", dir, err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return fmt.Errorf("too few files and connections may be open at once: allow more (ulimit -n) and start again: %w", err)
+		return fmt.Errorf("too few files and connections may be open at once: "+
+			"allow more (ulimit -n) and start again: %w", err)
 	case errors.As(err, &system):
 		return fmt.Errorf("%s cannot be written: mend that and start again, it goes on where it ended: %w", dir, err)
 	}

@@ -50,7 +50,8 @@ func (cfg Config) Ensure(ctx context.Context, name string, replication int, rete
 	}
 	// kfake accepts any name. Checking here makes both brokers refuse the same names.
 	if name == "." || name == ".." || !topicName.MatchString(name) {
-		return fmt.Errorf("create topic %q: %w: a topic's name has 1 to 249 letters, digits, '.', '_' and '-'", name, ErrUnknownTopic)
+		return fmt.Errorf("create topic %q: %w: a topic's name has 1 to 249 letters, digits, '.', '_' and '-'", name,
+			ErrUnknownTopic)
 	}
 	topic := kafkago.TopicConfig{Topic: name, NumPartitions: 1, ReplicationFactor: cmp.Or(replication, -1)}
 	if retention != 0 {
@@ -118,7 +119,8 @@ func (cfg Config) Patience() time.Duration { return cfg.MaxOutage }
 
 // listOffsets asks the leader of a partition once for the first offset in its log, and the log's
 // end, the offset of the next record.
-func listOffsets(ctx context.Context, client *kafkago.Client, topic string, partition int) (first, end int64, err error) {
+func listOffsets(ctx context.Context, client *kafkago.Client, topic string, partition int) (
+	first, end int64, err error) {
 	res, err := client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{
 		topic: {kafkago.FirstOffsetOf(partition), kafkago.LastOffsetOf(partition)},
 	}})
@@ -200,9 +202,12 @@ func settingsOf(ctx context.Context, cfg *Config, topic string) (s settings, err
 	client := cfg.client(topic)
 	defer closeIdle(client)
 	err = retry(ctx, cfg, client, "ask for the settings of topic "+topic, func(ctx context.Context) error {
-		res, err := client.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{{
+		about := kafkago.DescribeConfigRequestResource{
 			ResourceType: kafkago.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{retentionMS, retentionBytes},
-		}}})
+		}
+		res, err := client.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{
+			Resources: []kafkago.DescribeConfigRequestResource{about},
+		})
 		if err != nil {
 			return err
 		}
@@ -227,7 +232,8 @@ func (s *settings) read(entries []kafkago.DescribeConfigResponseConfigEntry) err
 	s.retention, err = strconv.ParseInt(said[retentionMS], 10, 64)
 	s.bytes, bytesErr = strconv.ParseInt(said[retentionBytes], 10, 64)
 	if err != nil || bytesErr != nil {
-		return fmt.Errorf("the broker says %s=%q, %s=%q", retentionMS, said[retentionMS], retentionBytes, said[retentionBytes])
+		return fmt.Errorf("the broker says %s=%q, %s=%q",
+			retentionMS, said[retentionMS], retentionBytes, said[retentionBytes])
 	}
 	return nil
 }

@@ -55,12 +55,14 @@ func permanent(err error) error {
 	case err == nil:
 		return nil
 	case certificateRefused(err):
-		return fmt.Errorf("%w: %w; the broker wants a certificate of our own that an authority it trusts has signed", ErrTLS, err)
+		return fmt.Errorf("%w: %w; the broker wants a certificate of our own that an authority it trusts has signed",
+			ErrTLS, err)
 	case expired(err):
 		return fmt.Errorf("%w: %w; renew the broker's certificate, or correct the clock here", ErrTLS, err)
 	// Nobody replaces a certificate while we wait, and waiting would hide the error.
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.HostnameError)):
-		return fmt.Errorf("%w: %w; give the authority that signed the broker's certificate, and an address that it names", ErrTLS, err)
+		return fmt.Errorf("%w: %w; give the authority that signed the broker's certificate, "+
+			"and an address that it names", ErrTLS, err)
 	// The broker answered the TLS handshake in plain text.
 	case errors.As(err, new(tls.RecordHeaderError)):
 		return fmt.Errorf("%w: the broker speaks plain text at this port; turn TLS off or use its TLS port", ErrTLS)
@@ -124,12 +126,15 @@ func explain(cfg *Config, err error) error {
 		return fmt.Errorf("kafka at %s: %w", cfg.addresses(), permanent)
 	case errors.As(err, new(*net.DNSError)):
 		return fmt.Errorf("kafka at %s: %w; check the host's name", cfg.addresses(), err)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
 		// A broker closes the connection when SASL or TLS is missing on our side.
-		return fmt.Errorf("kafka at %s: the broker closed the connection (%w); check TLS, a certificate of our own, SASL, user and password", cfg.addresses(), err)
+		return fmt.Errorf("kafka at %s: the broker closed the connection (%w); "+
+			"check TLS, a certificate of our own, SASL, user and password", cfg.addresses(), err)
 	// A broker without TLS may take a handshake for the size of a request, and wait for it.
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("kafka at %s: no answer in time (%w); check that a Kafka broker listens there, and whether with TLS", cfg.addresses(), err)
+		return fmt.Errorf("kafka at %s: no answer in time (%w); "+
+			"check that a Kafka broker listens there, and whether with TLS", cfg.addresses(), err)
 	}
 	return fmt.Errorf("kafka at %s: %w; check the address and that the broker runs", cfg.addresses(), err)
 }

@@ -58,7 +58,8 @@ func (a *Assignment) Commit(next int64) {
 // What read returns before its context ends, nil too, ends Consume. An error after ctx has ended is
 // returned as well. One after a revocation is logged. It waits through broker restarts, for
 // Config.MaxOutage.
-func Consume(ctx context.Context, cfg Config, group, topic string, read func(ctx context.Context, a *Assignment) error) error {
+func Consume(ctx context.Context, cfg Config, group, topic string,
+	read func(ctx context.Context, a *Assignment) error) error {
 	cfg, err := cfg.withDefaults()
 	if err == nil && (group == "" || topic == "") {
 		err = errors.New("consume: a topic and a group are needed")
@@ -131,7 +132,8 @@ func (m *member) generations(ctx context.Context) error {
 		for _, a := range generation.Assignments[m.topic] {
 			partitions = append(partitions, a.ID)
 		}
-		m.cfg.Log.Info("kafka: partitions assigned", "group", m.group, "topic", m.topic, "generation", generation.ID, "partitions", partitions)
+		m.cfg.Log.Info("kafka: partitions assigned", "group", m.group, "topic", m.topic,
+			"generation", generation.ID, "partitions", partitions)
 		start := func(f func(ended context.Context)) {
 			m.readers.Add(1) // kafka-go does not wait for what starts after the generation's end
 			generation.Start(func(ended context.Context) { defer m.readers.Done(); f(ended) })
@@ -168,7 +170,8 @@ func (m *member) hold(running, ended context.Context, generation *kafkago.Genera
 		m.late = append(m.late, err)
 		m.mu.Unlock()
 	default:
-		m.cfg.Log.Warn("kafka: a partition was not given up in order before it was revoked", "topic", m.topic, "partition", partition, "error", err)
+		m.cfg.Log.Warn("kafka: a partition was not given up in order before it was revoked",
+			"topic", m.topic, "partition", partition, "error", err)
 	}
 }
 
@@ -237,7 +240,9 @@ func (m *member) awaitCoordinator(ctx context.Context) {
 // askCoordinator returns nil if the coordinator has loaded the group. It asks for
 // offsets: a coordinator that still loads the group answers heartbeats.
 func (m *member) askCoordinator(ctx context.Context) error {
-	res, err := m.client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: m.group, Topics: map[string][]int{m.topic: {0}}})
+	res, err := m.client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{
+		GroupID: m.group, Topics: map[string][]int{m.topic: {0}},
+	})
 	if err == nil {
 		err = res.Error
 	}
@@ -282,7 +287,9 @@ func (cfg Config) CommittedOffset(ctx context.Context, group, topic string, part
 	client := cfg.client(topic)
 	defer closeIdle(client)
 	err = retry(ctx, &cfg, client, "ask for the offsets of group "+group, func(ctx context.Context) error {
-		res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {partition}}})
+		res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{
+			GroupID: group, Topics: map[string][]int{topic: {partition}},
+		})
 		if err != nil {
 			return err
 		}

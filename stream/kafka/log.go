@@ -102,7 +102,8 @@ func (l *Log) Close() error {
 func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 	for i := range records {
 		if n := sizeOf(&records[i]); n > l.cfg.MaxRecordBytes {
-			return fmt.Errorf("append to topic %s: %w: record %d of %d has %d bytes, more than %d; reduce it, or raise the limit here and at the broker",
+			return fmt.Errorf("append to topic %s: %w: record %d of %d has %d bytes, more than %d; "+
+				"reduce it, or raise the limit here and at the broker",
 				l.topic, ErrTooLarge, i+1, len(records), n, l.cfg.MaxRecordBytes)
 		}
 	}
@@ -166,7 +167,8 @@ func (l *Log) Since(ctx context.Context, t time.Time) (int64, error) {
 
 // Read implements [stream.Log]. The records of one fetch that are too many for one Read are left
 // on the connection for the next one.
-func (l *Log) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (records []stream.Record, end int64, err error) {
+func (l *Log) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (
+	records []stream.Record, end int64, err error) {
 	most.Bytes = cmp.Or(most.Bytes, readBytes)
 	until := time.Now().Add(wait)
 	c, err := l.cursor(ctx, from)
@@ -309,7 +311,9 @@ func (c *cursor) read(most stream.Limit, until time.Time) (records []stream.Reco
 			return nil, err
 		}
 		if c.batch == nil {
-			c.batch = c.conn.ReadBatchWith(kafkago.ReadBatchConfig{MinBytes: 1, MaxBytes: min(most.Bytes, fetchBytes), MaxWait: left})
+			c.batch = c.conn.ReadBatchWith(kafkago.ReadBatchConfig{
+				MinBytes: 1, MaxBytes: min(most.Bytes, fetchBytes), MaxWait: left,
+			})
 			if err := c.batch.Err(); err != nil {
 				_ = c.batch.Close()
 				return nil, err

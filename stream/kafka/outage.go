@@ -59,7 +59,8 @@ type outage struct {
 // failed takes the error of an attempt on a client's topic. final is not nil if there
 // is to be no other attempt. Otherwise cause is the error as it is to be shown, and
 // failed logs it from time to time. It may ask for the cluster's metadata.
-func (o *outage) failed(ctx context.Context, cfg *Config, client *kafkago.Client, err error, message string, attributes ...any) (cause, final error) {
+func (o *outage) failed(ctx context.Context, cfg *Config, client *kafkago.Client, err error,
+	message string, attributes ...any) (cause, final error) {
 	if p := permanent(err); p != nil {
 		return err, p
 	}
@@ -81,7 +82,8 @@ func (o *outage) failed(ctx context.Context, cfg *Config, client *kafkago.Client
 		return err, o.error(cfg, err)
 	}
 	if !never && ctx.Err() == nil { // what was never seen ends soon, with an error of its own
-		o.warnings.warn(cfg.Log, message, append(attributes, "brokers", cfg.addresses(), "error", err, "until", o.until(cfg))...)
+		o.warnings.warn(cfg.Log, message,
+			append(attributes, "brokers", cfg.addresses(), "error", err, "until", o.until(cfg))...)
 	}
 	return err, nil
 }
@@ -123,7 +125,8 @@ func (o *outage) until(cfg *Config) string {
 }
 
 func (o *outage) error(cfg *Config, err error) error {
-	return fmt.Errorf("%w: nothing succeeded at %s for %v, since %s (last failure: %w); see to the brokers and start again",
+	return fmt.Errorf("%w: nothing succeeded at %s for %v, since %s (last failure: %w); "+
+		"see to the brokers and start again",
 		ErrOutage, cfg.addresses(), cfg.MaxOutage, o.began.Format(time.RFC3339), err)
 }
 
@@ -132,7 +135,8 @@ func (cfg *Config) absentError(topic string, err error) error {
 	if n := cfg.Seen.count(topic); n > 0 {
 		return fmt.Errorf("%w: topic %s has %d partitions at %s: %w", ErrUnknownTopic, topic, n, cfg.addresses(), err)
 	}
-	return fmt.Errorf("%w: the broker at %s has no topic of that name; create it or correct the name", ErrUnknownTopic, cfg.addresses())
+	return fmt.Errorf("%w: the broker at %s has no topic of that name; create it or correct the name",
+		ErrUnknownTopic, cfg.addresses())
 }
 
 // topicOf returns the one topic whose metadata a client fetches.

@@ -154,7 +154,8 @@ func (w *partitionWriter) request() error {
 		}
 	}
 	if err != nil && final == nil && w.living.Err() == nil {
-		err, final = w.failing.failed(w.living, w.cfg, w.client, err, "kafka: appending again", "topic", w.topic, "partition", w.partition)
+		err, final = w.failing.failed(w.living, w.cfg, w.client, err,
+			"kafka: appending again", "topic", w.topic, "partition", w.partition)
 	}
 	return w.settle(sent, len(records), err, final)
 }

@@ -29,7 +29,8 @@ const (
 
 // retry calls attempt until it succeeds, fails for good as [outage] says, or ctx ends.
 // The client is that of one topic. The error of an ended ctx names the last failure.
-func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string, attempt func(context.Context) error) error {
+func retry(ctx context.Context, cfg *Config, client *kafkago.Client, what string,
+	attempt func(context.Context) error) error {
 	var (
 		failing outage
 		last    error

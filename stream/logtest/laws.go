@@ -143,7 +143,8 @@ func appendedIsRead(t *testing.T, s Subject) {
 	records := []stream.Record{
 		{Key: []byte("k"), Value: []byte("v"), Time: at},
 		{},
-		{Key: []byte{}, Value: []byte{}, Headers: []stream.Header{{Key: "h"}, {Key: "h", Value: []byte("2")}, {Key: "a", Value: []byte{0}}}},
+		{Key: []byte{}, Value: []byte{},
+			Headers: []stream.Header{{Key: "h"}, {Key: "h", Value: []byte("2")}, {Key: "a", Value: []byte{0}}}},
 		{Key: []byte("k"), Value: large, Time: at.Add(time.Second)},
 		{Value: []byte("last"), Time: at.Add(2 * time.Second)},
 	}
@@ -161,7 +162,8 @@ func appendedIsRead(t *testing.T, s Subject) {
 			}
 		}
 		if !same(r, got[i]) {
-			t.Errorf("record %d is another one: key %q, %d bytes, headers %q, at %v", i, got[i].Key, len(got[i].Value), got[i].Headers, got[i].Time)
+			t.Errorf("record %d is another one: key %q, %d bytes, headers %q, at %v",
+				i, got[i].Key, len(got[i].Value), got[i].Headers, got[i].Time)
 		}
 	}
 }
@@ -250,7 +252,8 @@ func waitsAtTheEnd(t *testing.T, s Subject) {
 	for range 2 {
 		began := time.Now()
 		got, end, err := s.Log.Read(within(t, patience), 3, stream.Limit{}, wait)
-		if took := time.Since(began); err != nil || len(got) > 0 || end != 3 || took < wait*9/10 || took > wait+10*time.Second {
+		if took := time.Since(began); err != nil || len(got) > 0 || end != 3 || took < wait*9/10 ||
+			took > wait+10*time.Second {
 			t.Fatalf("%d records, end %d, %v after %v", len(got), end, err, took)
 		}
 	}
@@ -398,11 +401,15 @@ func tooLargeIsRefused(t *testing.T, s Subject) {
 func limitBounds(t *testing.T, s Subject) {
 	var records []stream.Record
 	for i := range 60 {
-		records = append(records, stream.Record{Key: []byte("key"), Value: bytes.Repeat([]byte{byte('a' + i%26)}, 100*(i%10)), Headers: []stream.Header{{Key: "h", Value: []byte("12")}}})
+		records = append(records, stream.Record{
+			Key: []byte("key"), Value: bytes.Repeat([]byte{byte('a' + i%26)}, 100*(i%10)),
+			Headers: []stream.Header{{Key: "h", Value: []byte("12")}},
+		})
 	}
 	records[30].Value = bytes.Repeat([]byte("large"), 10_000)
 	add(t, s.Appender, records...)
-	for _, most := range []stream.Limit{{Records: 1}, {Records: 7}, {Bytes: 1}, {Bytes: 1000}, {Records: 3, Bytes: 1200}, {}} {
+	for _, most := range []stream.Limit{{Records: 1}, {Records: 7}, {Bytes: 1}, {Bytes: 1000},
+		{Records: 3, Bytes: 1200}, {}} {
 		count := 0
 		for from := int64(0); from < 60; {
 			got, _, err := s.Log.Read(within(t, patience), from, most, time.Second)

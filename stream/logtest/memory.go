@@ -75,7 +75,8 @@ func (m *Memory) Since(_ context.Context, t time.Time) (int64, error) {
 }
 
 // Read implements [stream.Log].
-func (m *Memory) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (records []stream.Record, end int64, err error) {
+func (m *Memory) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (
+	records []stream.Record, end int64, err error) {
 	waited := time.NewTimer(wait)
 	defer waited.Stop()
 	for over := wait <= 0; ; {

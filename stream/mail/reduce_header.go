@@ -121,7 +121,8 @@ func cutField(text []byte, n int) []byte {
 func (s *scanner) shorten(e *entity, f field, limit int) []byte {
 	text := s.raw[f.start:f.end]
 	value := s.raw[f.colon+1 : f.end]
-	limits := [knownFields]int{subjectField: maxSubject, fromField: maxSender, messageIDField: len("Message-ID: ") + maxMessageID}
+	limits := [knownFields]int{subjectField: maxSubject, fromField: maxSender,
+		messageIDField: len("Message-ID: ") + maxMessageID}
 	if limits[f.known] == 0 {
 		limits[f.known] = min(maxStructural, limit/4)
 	}

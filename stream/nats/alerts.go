@@ -135,7 +135,8 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 			return fmt.Errorf("%w: %w", stream.ErrAlerts, err)
 		}
 		if alert.Incident == 0 {
-			return fmt.Errorf("%w: an alert of event %d has no incident, so that no copy of it could be told", stream.ErrAlerts, alert.Event)
+			return fmt.Errorf("%w: an alert of event %d has no incident, so that no copy of it could be told",
+				stream.ErrAlerts, alert.Event)
 		}
 		for _, subject := range subjectsOf(&alert) {
 			m := natsgo.NewMsg(subject)

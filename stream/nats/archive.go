@@ -87,7 +87,8 @@ func NewMailArchive(conn *natsgo.Conn, cfg MailArchiveConfig) (*MailArchive, err
 		what: "kept mail", log: cfg.Log, prefix: "$O." + MailBucket + ".", none: errors.New("no object store for mail"),
 		want: jetstream.StreamConfig{
 			Name: MailStream, Description: "mail that hamlet scored, for review",
-			Subjects: []string{mailChunks + ">", mailMetas + ">"}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
+			Subjects: []string{mailChunks + ">", mailMetas + ">"}, Retention: jetstream.LimitsPolicy,
+			Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, Replicas: 1, MaxAge: cfg.Age, MaxBytes: cfg.Bytes,
 			Duplicates: duplicates(cfg.Age), AllowRollup: true, AllowDirect: true,
 		},
@@ -156,7 +157,8 @@ func (k *MailArchive) put(ctx context.Context, m *ArchivedMail) error {
 			Name: name, Metadata: map[string]string{mailTenant: m.Tenant, mailEncoding: mailZstd},
 			Opts: &jetstream.ObjectMetaOptions{ChunkSize: 1 << 20},
 		},
-		Bucket: MailBucket, NUID: m.begun.chunk, Size: uint64(len(chunk)), Chunks: 1, Digest: jetstream.GetObjectDigestValue(digest),
+		Bucket: MailBucket, NUID: m.begun.chunk, Size: uint64(len(chunk)), Chunks: 1,
+		Digest: jetstream.GetObjectDigestValue(digest),
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", stream.ErrTooLarge, err)
@@ -203,7 +205,8 @@ func NewMailArchiveReader(conn *natsgo.Conn, model string) (*MailArchiveReader, 
 	if err != nil {
 		return nil, fmt.Errorf("kept mail: %w", err)
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(mostMail))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(mostMail))
 	if err != nil {
 		return nil, fmt.Errorf("kept mail: %w", err)
 	}
@@ -238,7 +241,8 @@ func (r *MailArchiveReader) Get(ctx context.Context, identity string) (ArchivedM
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return m, fmt.Errorf("mail %s: the server has no JetStream for this user: %w", identity, ErrNotArchived)
 	case errors.Is(err, context.DeadlineExceeded) && last != before && refuses(last, MailStream, "$O."+MailBucket+"."):
-		return m, fmt.Errorf("mail %s: the user may not read kept mail: %w; the user mailreader of deploy/nats/hamlet.conf may", identity, last)
+		return m, fmt.Errorf("mail %s: the user may not read kept mail: %w; the user mailreader of "+
+			"deploy/nats/hamlet.conf may", identity, last)
 	}
 	return m, fmt.Errorf("mail %s: %w", identity, err)
 }

@@ -178,8 +178,11 @@ func (a *Audit) Read(ctx context.Context, n int, since time.Time) (lines []strea
 }
 
 // each calls take for the lines of this model from one message to another.
-func (a *Audit) each(ctx context.Context, first, last uint64, take func(e stream.AuditEntry, at *jetstream.MsgMetadata, err error)) error {
-	messages := stored{stream: AuditStream, subjects: []string{AuditSubject(a.model)}, first: first, last: last, what: "the audit"}
+func (a *Audit) each(ctx context.Context, first, last uint64,
+	take func(e stream.AuditEntry, at *jetstream.MsgMetadata, err error)) error {
+	messages := stored{
+		stream: AuditStream, subjects: []string{AuditSubject(a.model)}, first: first, last: last, what: "the audit",
+	}
 	return messages.each(ctx, a.conn, func(m jetstream.Msg, _ uint64) bool {
 		at, err := m.Metadata()
 		if err != nil {
@@ -221,12 +224,13 @@ func (a *Audit) Acknowledged(ctx context.Context) (map[string]stream.AuditEntry,
 		k.seen, k.all = 0, map[string]stream.AuditEntry{}
 	}
 	if state.Msgs > 0 && state.LastSeq > k.seen {
-		err := a.each(ctx, max(k.seen+1, state.FirstSeq), state.LastSeq, func(e stream.AuditEntry, at *jetstream.MsgMetadata, err error) {
+		take := func(e stream.AuditEntry, at *jetstream.MsgMetadata, err error) {
 			k.seen = at.Sequence.Stream // what was read is not read again, even after an error
 			if err == nil && e.Action == stream.ActionAcknowledge && e.Outcome == stream.AuditDone && e.Target != "" {
 				k.all[e.Target] = e
 			}
-		})
+		}
+		err := a.each(ctx, max(k.seen+1, state.FirstSeq), state.LastSeq, take)
 		if err != nil {
 			return nil, fmt.Errorf("read the audit: %w", err)
 		}

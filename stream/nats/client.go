@@ -112,9 +112,11 @@ func (c *Client) ask(ctx context.Context, m *natsgo.Msg) ([]byte, error) {
 		return nil, fmt.Errorf("%w on %s at %s: start a scorer for the model %s there, or name another model or server",
 			questions.ErrNoAnswerer, m.Subject, c.conn.ConnectedUrlRedacted(), c.model)
 	case errors.Is(err, natsgo.ErrMaxPayload):
-		return nil, &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the request has %d bytes, the server carries %d: ask about fewer messages at once", len(m.Data), c.conn.MaxPayload())}
+		return nil, &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the request has %d bytes, "+
+			"the server carries %d: ask about fewer messages at once", len(m.Data), c.conn.MaxPayload())}
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("ask on %s: no answer in time; the scorer is busy or has just stopped, ask again: %w", m.Subject, err)
+		return nil, fmt.Errorf("ask on %s: no answer in time; the scorer is busy or has just stopped, ask again: %w",
+			m.Subject, err)
 	default:
 		return nil, fmt.Errorf("ask on %s: %w", m.Subject, err)
 	}

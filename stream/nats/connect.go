@@ -256,8 +256,10 @@ func parseAddress(s string) (*url.URL, error) {
 		s = "nats://" + s
 	}
 	u, err := url.Parse(s)
-	if err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
-		return nil, errors.New("write it as nats://host:port, or with tls, ws or wss for nats; in a user name, password or token write special characters as %XX, or set them apart from the address")
+	if err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" ||
+		strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+		return nil, errors.New("write it as nats://host:port, or with tls, ws or wss for nats; in a user name, " +
+			"password or token write special characters as %XX, or set them apart from the address")
 	}
 	return u, nil
 }

@@ -31,7 +31,8 @@ func parseHeader(h natsgo.Header) (from requestHeader, refusal *questions.Refusa
 	if door := header(h, HeaderDoor); questions.IsDoor(door) {
 		from.door = door
 	} else if door != "" {
-		refusal = questions.Wrong("%s: %q is no name of a door: 1 to 16 of a-z, 0-9 and - are wanted", HeaderDoor, stream.Clip(door, 64))
+		refusal = questions.Wrong("%s: %q is no name of a door: 1 to 16 of a-z, 0-9 and - are wanted",
+			HeaderDoor, stream.Clip(door, 64))
 	}
 	if words := header(h, HeaderWords); words != "" {
 		n, err := strconv.Atoi(words)

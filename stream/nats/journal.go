@@ -70,7 +70,8 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 	case cfg.Replicas < 0 || cfg.Replicas > MostReplicas:
 		return nil, fmt.Errorf("journal: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
 	case cfg.Age < time.Second || cfg.Bytes < 1<<20:
-		return nil, fmt.Errorf("journal: an age of %v and %d bytes; at least a second and 1 MiB are wanted", cfg.Age, cfg.Bytes)
+		return nil, fmt.Errorf("journal: an age of %v and %d bytes; at least a second and 1 MiB are wanted",
+			cfg.Age, cfg.Bytes)
 	}
 	subject := JournalSubject(cfg.Model)
 	if cfg.Labels {

@@ -68,7 +68,8 @@ func ReadJournalBack(ctx context.Context, conn *natsgo.Conn, model string, befor
 	}
 }
 
-func readBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPosition, since time.Time, wanted func([]byte) bool, yield func(JournalLine, error) bool) error {
+func readBack(ctx context.Context, conn *natsgo.Conn, model string, before JournalPosition, since time.Time,
+	wanted func([]byte) bool, yield func(JournalLine, error) bool) error {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return err
@@ -87,7 +88,8 @@ func readBack(ctx context.Context, conn *natsgo.Conn, model string, before Journ
 		if n := max(1, step/each); end-begin > n {
 			begin = end - n
 		}
-		lines := stored{stream: JournalStream, subjects: []string{JournalSubject(model)}, first: begin, last: end - 1, what: "decisions"}
+		lines := stored{stream: JournalStream, subjects: []string{JournalSubject(model)}, first: begin, last: end - 1,
+			what: "decisions"}
 		var found []rawMessage
 		held, dropped := 0, false // bytes of found, and whether older messages were let go
 		begun := false            // a message is older than since
@@ -169,6 +171,7 @@ func (r *rawLine) decode(model string, wanted func([]byte) bool) (JournalLine, e
 
 // ReadJournalLabels yields the labels of a model's journal that were written since a time (zero:
 // all), the oldest first. Errors are those of [ReadJournal].
-func ReadJournalLabels(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) iter.Seq2[stream.JournalEntry, error] {
+func ReadJournalLabels(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) (
+	all iter.Seq2[stream.JournalEntry, error]) {
 	return readLines(ctx, conn, model, since, []string{JournalLabelSubject(model)}, "labels")
 }

@@ -19,12 +19,14 @@ import (
 // tenths of a second late, and later after an outage. A line that cannot be read is yielded
 // as an error, and the next ones follow; after any other error nothing follows. Without a
 // stream it yields nothing.
-func ReadJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) iter.Seq2[stream.JournalEntry, error] {
+func ReadJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) (
+	all iter.Seq2[stream.JournalEntry, error]) {
 	return readLines(ctx, conn, model, since, journalSubjectsOf(model), "decisions")
 }
 
 // readLines yields the lines that stand at some of a model's subjects.
-func readLines(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, subjects []string, what string) iter.Seq2[stream.JournalEntry, error] {
+func readLines(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, subjects []string,
+	what string) iter.Seq2[stream.JournalEntry, error] {
 	return func(yield func(stream.JournalEntry, error) bool) {
 		lines := stored{stream: JournalStream, subjects: subjects, since: since, what: what}
 		err := lines.each(ctx, conn, func(m jetstream.Msg, sequence uint64) bool {
@@ -58,7 +60,8 @@ func journalSubjectsOf(model string) []string {
 // that is not there, and for a server that is away. A line may come twice after that. Lines that
 // cannot be read are passed over. An error says that the user may not read the journal. Any other
 // failure that lasts, of a server that is there, goes to failing once; FollowJournal tries again.
-func FollowJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, take func(*stream.JournalEntry), failing func(error)) error {
+func FollowJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time,
+	take func(*stream.JournalEntry), failing func(error)) error {
 	return followJournal(ctx, conn, model, since, take, failing, 2*time.Second, 15*time.Second)
 }
 
@@ -67,7 +70,8 @@ const lasting = 3
 
 // followJournal looks for a stream that failed after a pause, and for one that is not there after
 // a longer one.
-func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time, take func(*stream.JournalEntry), failing func(error), failed, absent time.Duration) error {
+func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time,
+	take func(*stream.JournalEntry), failing func(error), failed, absent time.Duration) error {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return fmt.Errorf("follow the journal %s: %w", JournalStream, err)
@@ -86,7 +90,8 @@ func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since t
 		case last != from || !conn.IsConnected() || time.Since(began) > time.Minute:
 			failures = 0
 		case readingDenied(JournalStream, now, before):
-			return fmt.Errorf("follow the journal %s: the user may not read decisions: %w; deploy/nats/hamlet.conf has the rights of a learner", JournalStream, now)
+			return fmt.Errorf("follow the journal %s: the user may not read decisions: %w; "+
+				"deploy/nats/hamlet.conf has the rights of a learner", JournalStream, now)
 		default:
 			if failures++; failures == lasting {
 				failing(fmt.Errorf("follow the journal %s: %w", JournalStream, err))
@@ -104,7 +109,8 @@ func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since t
 
 // follow takes the lines behind message last until ctx ends, the server fails, or refuses to
 // give more.
-func follow(ctx context.Context, js jetstream.JetStream, model string, since time.Time, last *uint64, take func(*stream.JournalEntry)) error {
+func follow(ctx context.Context, js jetstream.JetStream, model string, since time.Time, last *uint64,
+	take func(*stream.JournalEntry)) error {
 	ask, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	before := js.Conn().LastError()

@@ -34,6 +34,9 @@ const MetadataNumerics = "numerics"
 // serviceVersion is the wire's version, as NATS' service discovery shows it.
 const serviceVersion = "1.0.0"
 
+// stopTimeout bounds each step of an orderly stop.
+const stopTimeout = 5 * time.Second
+
 // Subject returns the subject of an endpoint: "hamlet.score", or "hamlet.score.billing"
 // for the model billing.
 func Subject(endpoint, model string) string {
@@ -61,15 +64,14 @@ type ServiceConfig struct {
 	Queue       int               // requests waiting; default 64 a worker. One more is answered 503
 	Timeout     time.Duration     // from arrival to answer, waiting included; default 5 s. Then it is answered 503
 	QueueBytes  int               // of the requests waiting; default 64 MiB, at least MaxBytes. One more is answered 503
-	MaxBytes    int               // of a request; default mail.MaxSize. More is answered 413; a NATS server carries 1 MiB unless told otherwise
+	MaxBytes    int               // of a request; default mail.MaxSize. More is answered 413
 	MaxBatch    int               // events of an array; default 1000. More is answered 400
-	Drain       time.Duration     // bounds the orderly stop; default 5 s
 	Metadata    map[string]string // shown by discovery beside the model's name
 	Log         *slog.Logger      // nil: silent
 }
 
-// A Service brings the questions of a connection to an answerer: it is a [questions.Questions]. Services of one model, in any number
-// of processes, share its requests.
+// A Service brings the questions of a connection to an answerer: it is a [questions.Questions].
+// Services of one model, in any number of processes, share its requests.
 type Service struct {
 	conn    *natsgo.Conn
 	scorer  questions.Answerer          // set by Serve
@@ -87,25 +89,17 @@ type Service struct {
 	stats    map[string]*endpointStats // by endpoint; guarded by statsMu
 }
 
-// NewService returns a service on conn, which the caller closes after Serve has returned. The error reports everything that is wrong with cfg.
+// NewService returns a service on conn, which the caller closes after Serve has returned. The error
+// reports everything that is wrong with cfg.
 func NewService(conn *natsgo.Conn, cfg ServiceConfig) (*Service, error) {
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	var errs []error
 	if err := stream.CheckModelName(cfg.Model); err != nil {
 		errs = append(errs, err)
 	}
-	nonNegative := func(name string, v int64) {
-		if v < 0 {
-			errs = append(errs, fmt.Errorf("%s: %d is negative", name, v))
-		}
+	if cfg.Concurrency < 0 || cfg.Queue < 0 {
+		errs = append(errs, fmt.Errorf("concurrency %d and queue %d: none is negative", cfg.Concurrency, cfg.Queue))
 	}
-	nonNegative("concurrency", int64(cfg.Concurrency))
-	nonNegative("queue", int64(cfg.Queue))
-	nonNegative("timeout", int64(cfg.Timeout))
-	nonNegative("queue bytes", int64(cfg.QueueBytes))
-	nonNegative("max bytes", int64(cfg.MaxBytes))
-	nonNegative("max batch", int64(cfg.MaxBatch))
-	nonNegative("drain", int64(cfg.Drain))
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("scoring service: %w", err)
 	}
@@ -115,7 +109,6 @@ func NewService(conn *natsgo.Conn, cfg ServiceConfig) (*Service, error) {
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, mail.MaxSize)
 	cfg.QueueBytes = max(cmp.Or(cfg.QueueBytes, 64<<20), cfg.MaxBytes)
 	cfg.MaxBatch = cmp.Or(cfg.MaxBatch, 1000)
-	cfg.Drain = cmp.Or(cfg.Drain, 5*time.Second)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Service{
 		conn:  conn,
@@ -250,14 +243,15 @@ func (s *Service) subscribed(ctx context.Context) bool {
 // ping's answer follows every message that the server sent before it saw the
 // subscriptions end, and the barrier follows their handlers.
 func (s *Service) stop(service micro.Service) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if err := service.Stop(); err != nil && !errors.Is(err, natsgo.ErrConnectionClosed) {
 		s.cfg.Log.Warn("scoring service: stop", "error", err)
 	}
 	if s.conn.IsConnected() {
 		if err := s.conn.FlushWithContext(ctx); err != nil {
-			s.cfg.Log.Warn("scoring service: the server didn't confirm the stop; requests on their way to it are lost", "error", err)
+			s.cfg.Log.Warn("scoring service: the server didn't confirm the stop; requests on their way to it are lost",
+				"error", err)
 		}
 	}
 	handled := make(chan struct{})
@@ -265,7 +259,7 @@ func (s *Service) stop(service micro.Service) {
 		select {
 		case <-handled:
 		case <-ctx.Done():
-			s.cfg.Log.Warn("scoring service: handlers didn't end in time", "timeout", s.cfg.Drain)
+			s.cfg.Log.Warn("scoring service: handlers didn't end in time", "timeout", stopTimeout)
 		}
 	}
 	s.queueMu.Lock()
@@ -279,7 +273,7 @@ func (s *Service) flush() {
 	if !s.conn.IsConnected() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if err := s.conn.FlushWithContext(ctx); err != nil {
 		s.cfg.Log.Warn("scoring service: the last answers may be lost", "error", err)

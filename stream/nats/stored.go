@@ -157,7 +157,8 @@ func tail(ctx context.Context, js jetstream.JetStream, name string, consumer jet
 		switch {
 		case err == nil:
 			take(m, at)
-		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !readingDenied(name, js.Conn().LastError(), before):
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil &&
+			!readingDenied(name, js.Conn().LastError(), before):
 			// Nothing was written.
 		default:
 			return err

@@ -61,7 +61,8 @@ func NewWaiting(conn *natsgo.Conn, cfg WaitingConfig) (*Waiting, error) {
 		return nil, fmt.Errorf("waiting answers: %w", err)
 	}
 	if cfg.After < time.Second || cfg.Bytes < 1<<20 {
-		return nil, fmt.Errorf("waiting answers: %v and %d bytes; at least a second and 1 MiB are wanted", cfg.After, cfg.Bytes)
+		return nil, fmt.Errorf("waiting answers: %v and %d bytes; at least a second and 1 MiB are wanted",
+			cfg.After, cfg.Bytes)
 	}
 	age := cfg.After + WaitingSlack
 	s := &store{

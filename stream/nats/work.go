@@ -55,7 +55,8 @@ func (s *Service) take(endpoint string) micro.Handler {
 			return
 		}
 		if len(j.data) > s.cfg.MaxBytes {
-			s.refuse(&j, &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the request has %d bytes, more than %d: reduce the mail first, or ask about fewer messages at once", len(j.data), s.cfg.MaxBytes)})
+			s.refuse(&j, &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the request has %d bytes, "+
+				"more than %d: reduce the mail first, or ask about fewer messages at once", len(j.data), s.cfg.MaxBytes)})
 			return
 		}
 		if !s.enqueue(j) {
@@ -95,7 +96,8 @@ func (s *Service) do(j *job) {
 	j.started = time.Now()
 	answer, err := s.answer(j)
 	if most := s.conn.MaxPayload(); err == nil && most > 0 && int64(len(answer)) > most { // 0: never connected
-		err = &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the answer has %d bytes, the server carries %d: ask about fewer messages at once", len(answer), most)}
+		err = &questions.Refusal{Code: questions.TooLarge, Text: fmt.Sprintf("the answer has %d bytes, "+
+			"the server carries %d: ask about fewer messages at once", len(answer), most)}
 	}
 	if err != nil {
 		s.refuse(j, err)
@@ -109,8 +111,10 @@ func (s *Service) do(j *job) {
 func (s *Service) answer(j *job) (reply []byte, e *questions.Refusal) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.cfg.Log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", questions.OneLine(fmt.Sprint(p)), "stack", string(debug.Stack()), "trace", j.from.trace.ID())
-			reply, e = nil, &questions.Refusal{Code: questions.Internal, Text: "internal error: the scorer panicked over this request and lives on; its log says where"}
+			s.cfg.Log.Error("scoring service: panic", "endpoint", j.endpoint, "panic", questions.OneLine(fmt.Sprint(p)),
+				"stack", string(debug.Stack()), "trace", j.from.trace.ID())
+			reply, e = nil, &questions.Refusal{Code: questions.Internal,
+				Text: "internal error: the scorer panicked over this request and lives on; its log says where"}
 		}
 	}()
 	ctx, cancel := context.WithDeadline(context.Background(), j.arrived.Add(s.cfg.Timeout))
@@ -129,7 +133,8 @@ func (s *Service) answer(j *job) (reply []byte, e *questions.Refusal) {
 		}
 		return encode(info)
 	}
-	asked, refused := questions.Decode(header(natsgo.Header(j.header), "Content-Type"), j.from.tenant, j.data, s.cfg.MaxBatch)
+	contentType := header(natsgo.Header(j.header), "Content-Type")
+	asked, refused := questions.Decode(contentType, j.from.tenant, j.data, s.cfg.MaxBatch)
 	if refused != nil {
 		return nil, refused
 	}
@@ -172,7 +177,8 @@ func (s *Service) asError(j *job, err error) *questions.Refusal {
 	case errors.Is(err, context.DeadlineExceeded):
 		return s.late()
 	}
-	s.cfg.Log.Error("scoring service: request failed", append(j.from.trace.LogAttrs(), "endpoint", j.endpoint, "error", err)...)
+	s.cfg.Log.Error("scoring service: request failed",
+		append(j.from.trace.LogAttrs(), "endpoint", j.endpoint, "error", err)...)
 	return &questions.Refusal{Code: questions.Internal, Text: "internal error: the scorer's log says what it was"}
 }
 
@@ -190,9 +196,11 @@ func (s *Service) refuse(j *job, e *questions.Refusal) {
 func (s *Service) send(j *job, code int, m *natsgo.Msg) {
 	s.count(j, code)
 	if err := s.conn.PublishMsg(m); err != nil {
-		s.cfg.Log.Warn("scoring service: answer lost", append(j.from.trace.LogAttrs(), "endpoint", j.endpoint, "error", err)...)
+		s.cfg.Log.Warn("scoring service: answer lost",
+			append(j.from.trace.LogAttrs(), "endpoint", j.endpoint, "error", err)...)
 	} else if j.from.trace != "" {
-		s.cfg.Log.Debug("scoring service: answered", "trace", j.from.trace.ID(), "endpoint", j.endpoint, "code", code, "took", time.Since(j.arrived))
+		s.cfg.Log.Debug("scoring service: answered", "trace", j.from.trace.ID(),
+			"endpoint", j.endpoint, "code", code, "took", time.Since(j.arrived))
 	}
 	s.inFlight.Add(-1)
 }
@@ -217,7 +225,9 @@ func (s *Service) count(j *job, code int) {
 	if !j.started.IsZero() {
 		waited = j.started.Sub(j.arrived)
 	}
-	s.observe(questions.Observation{Endpoint: j.endpoint, Door: j.from.door, Code: code, Messages: j.messages, Waited: waited, Took: took})
+	s.observe(questions.Observation{
+		Endpoint: j.endpoint, Door: j.from.door, Code: code, Messages: j.messages, Waited: waited, Took: took,
+	})
 }
 
 // endpointStats is micro's StatsHandler, whose result micro writes as JSON.

@@ -36,7 +36,8 @@ func share(limit uint64, most int) int {
 // Passing reports whether accepting a connection can succeed later, as when other
 // connections have ended.
 func Passing(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR} {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,
+		syscall.EINTR} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -86,7 +86,8 @@ func (b *Block) validate() error {
 		}
 	}
 	if n := len(b.Predictions); n > MaxEvents || n == 0 && b.Learnt == 0 {
-		errs = append(errs, fmt.Errorf("a block has 1 to %d predictions or says what is learnt, this one has %d", MaxEvents, n))
+		errs = append(errs, fmt.Errorf("a block has 1 to %d predictions or says what is learnt, this one has %d",
+			MaxEvents, n))
 	}
 	if b.Learnt < 0 {
 		errs = append(errs, fmt.Errorf("offset %d, which is learnt next, is negative", b.Learnt))

@@ -37,7 +37,8 @@ func Decode(contentType, tenant string, data []byte, maxBatch int) (Messages, *R
 		switch strings.ToLower(params["charset"]) {
 		case "", "utf-8", "us-ascii":
 		default:
-			return Messages{}, Wrong("charset %q is not known here: send text in UTF-8, or as a mail", stream.Clip(params["charset"], 64))
+			return Messages{}, Wrong("charset %q is not known here: send text in UTF-8, or as a mail",
+				stream.Clip(params["charset"], 64))
 		}
 		return single(&stream.Event{Tenant: tenant, Body: stream.Body{Kind: stream.Text, Text: string(data)}})
 	case JSON:

@@ -159,7 +159,8 @@ func (g *Group) Master(t testing.TB, key string) *Server {
 		addr := ""
 		for _, s := range g.front {
 			if g.Name != "" {
-				if reply, err := s.Client.Do(ctx, "sentinel", "get-master-addr-by-name", g.Name).StringSlice(); err == nil && len(reply) == 2 {
+				reply, err := s.Client.Do(ctx, "sentinel", "get-master-addr-by-name", g.Name).StringSlice()
+				if err == nil && len(reply) == 2 {
 					addr = net.JoinHostPort(reply[0], reply[1])
 				}
 			} else if slot, err := s.Client.ClusterKeySlot(ctx, key).Result(); err == nil {
@@ -265,8 +266,8 @@ func start(t testing.TB, port string, lines ...string) *Server {
 	var output bytes.Buffer
 	s.process.Stdout, s.process.Stderr = &output, &output
 	must(t, s.process.Start())
-	s.Client = redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1,
-		ReadTimeout: time.Second, ContextTimeoutEnabled: true})
+	s.Client = redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true,
+		MaxRetries: -1, DialerRetries: 1, ReadTimeout: time.Second, ContextTimeoutEnabled: true})
 	t.Cleanup(func() {
 		_ = s.Client.Close()
 		_ = s.process.Process.Kill()

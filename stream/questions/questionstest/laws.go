@@ -63,7 +63,8 @@ func (a answerer) Score(ctx context.Context, events []*stream.Event, explain boo
 func (answerer) Info(context.Context) (stream.Info, error) { return stream.Info{Events: 7}, nil }
 
 // serve serves a until the test ends or stop is called, which returns what Serve did.
-func serve(t *testing.T, q questions.Questions, a questions.Answerer, observe func(questions.Observation)) (stop func() error) {
+func serve(t *testing.T, q questions.Questions, a questions.Answerer,
+	observe func(questions.Observation)) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -97,7 +98,8 @@ func text(s string) questions.Question {
 
 func order(t *testing.T, s Subject) {
 	serve(t, s.Serving(t), answerer{}, nil)
-	batch := questions.Question{Body: []byte(`[{"id":"b","text":"x"},{"id":"a","text":"y"},{"id":"c","text":"z"}]`), ContentType: questions.JSON}
+	const three = `[{"id":"b","text":"x"},{"id":"a","text":"y"},{"id":"c","text":"z"}]`
+	batch := questions.Question{Body: []byte(three), ContentType: questions.JSON}
 	verdicts, err := s.Asker.Ask(within(t, time.Minute), batch)
 	var ids []string
 	for _, v := range verdicts {
@@ -113,19 +115,23 @@ func order(t *testing.T, s Subject) {
 
 func arrives(t *testing.T, s Subject) {
 	var got string
-	serve(t, s.Serving(t), answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
+	a := answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
 		arrived := !questions.Arrived(ctx).IsZero()
 		got = fmt.Sprint(events[0].Tenant, " ", questions.Door(ctx), " ", questions.Words(ctx), " ", explain, " ", arrived)
 		return answerer{}.Score(ctx, events, explain)
-	}}, nil)
+	}}
+	serve(t, s.Serving(t), a, nil)
 	for _, c := range []struct {
 		q    questions.Question
 		want string
 	}{
 		{text("x"), fmt.Sprintf("default  %d false true", stream.MaxWords)},
-		{questions.Question{Body: []byte("x"), ContentType: questions.Text, Tenant: "example.org", Door: "milter", Words: 30, Explain: true}, "example.org milter 30 true true"},
-		{questions.Question{Body: []byte("x"), ContentType: questions.Text, Words: 9999}, fmt.Sprintf("default  %d false true", questions.MostWords)},
-		{questions.Question{Body: []byte(`[{"text":"x"},{"text":"y"}]`), ContentType: questions.JSON, Words: 30}, fmt.Sprintf("default  %d false true", stream.MaxWords)},
+		{questions.Question{Body: []byte("x"), ContentType: questions.Text,
+			Tenant: "example.org", Door: "milter", Words: 30, Explain: true}, "example.org milter 30 true true"},
+		{questions.Question{Body: []byte("x"), ContentType: questions.Text, Words: 9999},
+			fmt.Sprintf("default  %d false true", questions.MostWords)},
+		{questions.Question{Body: []byte(`[{"text":"x"},{"text":"y"}]`), ContentType: questions.JSON, Words: 30},
+			fmt.Sprintf("default  %d false true", stream.MaxWords)},
 	} {
 		if _, err := s.Asker.Ask(within(t, time.Minute), c.q); err != nil || got != c.want {
 			t.Errorf("%+v arrives as %q (%v), want %q", c.q, got, err, c.want)
@@ -134,18 +140,23 @@ func arrives(t *testing.T, s Subject) {
 }
 
 func refusals(t *testing.T, s Subject) {
-	serve(t, s.Serving(t), answerer{func(context.Context, []*stream.Event, bool) ([]stream.Verdict, error) {
+	a := answerer{func(context.Context, []*stream.Event, bool) ([]stream.Verdict, error) {
 		return nil, fmt.Errorf("scorer: %w", &questions.Refusal{Code: questions.Unavailable, Text: "no model yet"})
-	}}, nil)
+	}}
+	serve(t, s.Serving(t), a, nil)
 	var r *questions.Refusal
-	if _, err := s.Asker.Ask(within(t, time.Minute), text("x")); !errors.As(err, &r) || r.Code != questions.Unavailable || r.Text != "no model yet" {
+	if _, err := s.Asker.Ask(within(t, time.Minute), text("x")); !errors.As(err, &r) ||
+		r.Code != questions.Unavailable || r.Text != "no model yet" {
 		t.Errorf("%v, want the answerer's own refusal", err)
 	}
 }
 
 func internal(t *testing.T, s Subject) {
 	fails := func() error { return errors.New("a secret of the answerer") }
-	serve(t, s.Serving(t), answerer{func(context.Context, []*stream.Event, bool) ([]stream.Verdict, error) { return nil, fails() }}, nil)
+	a := answerer{func(context.Context, []*stream.Event, bool) ([]stream.Verdict, error) {
+		return nil, fails()
+	}}
+	serve(t, s.Serving(t), a, nil)
 	for range 2 {
 		var r *questions.Refusal
 		if _, err := s.Asker.Ask(within(t, time.Minute), text("x")); !errors.As(err, &r) || r.Code != questions.Internal {
@@ -156,10 +167,11 @@ func internal(t *testing.T, s Subject) {
 }
 
 func wrong(t *testing.T, s Subject) {
-	serve(t, s.Serving(t), answerer{func(context.Context, []*stream.Event, bool) ([]stream.Verdict, error) {
+	a := answerer{func(context.Context, []*stream.Event, bool) ([]stream.Verdict, error) {
 		t.Error("the answerer was asked")
 		return nil, errors.New("asked")
-	}}, nil)
+	}}
+	serve(t, s.Serving(t), a, nil)
 	for _, q := range []questions.Question{
 		{Body: []byte("\xff"), ContentType: questions.Text},
 		{Body: []byte("x"), ContentType: "image/png"},
@@ -178,11 +190,12 @@ func wrong(t *testing.T, s Subject) {
 func concurrent(t *testing.T, s Subject) {
 	var both sync.WaitGroup
 	both.Add(2)
-	serve(t, s.Serving(t), answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
+	a := answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
 		both.Done()
 		both.Wait()
 		return answerer{}.Score(ctx, events, explain)
-	}}, nil)
+	}}
+	serve(t, s.Serving(t), a, nil)
 	var asked sync.WaitGroup
 	for range 2 {
 		asked.Go(func() {
@@ -197,11 +210,12 @@ func concurrent(t *testing.T, s Subject) {
 func drained(t *testing.T, s Subject) {
 	taken, finish := make(chan struct{}), make(chan struct{})
 	way := s.Serving(t)
-	stop := serve(t, way, answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
+	a := answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
 		close(taken)
 		<-finish
 		return answerer{}.Score(ctx, events, explain)
-	}}, nil)
+	}}
+	stop := serve(t, way, a, nil)
 	answer := make(chan error, 1)
 	go func() {
 		_, err := s.Asker.Ask(within(t, time.Minute), text("x"))
@@ -243,12 +257,13 @@ func shared(t *testing.T, s Subject) {
 	var mu sync.Mutex
 	var counts [2]int
 	for i := range counts {
-		serve(t, s.Serving(t), answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
+		a := answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
 			mu.Lock()
 			counts[i]++
 			mu.Unlock()
 			return answerer{}.Score(ctx, events, explain)
-		}}, nil)
+		}}
+		serve(t, s.Serving(t), a, nil)
 	}
 	const asked = 1000 // the chance that one of two gets none is 2⁻⁹⁹⁹
 	for range asked {
@@ -265,10 +280,11 @@ func shared(t *testing.T, s Subject) {
 
 func gone(t *testing.T, s Subject) {
 	finish := make(chan struct{})
-	serve(t, s.Serving(t), answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
+	a := answerer{func(ctx context.Context, events []*stream.Event, explain bool) ([]stream.Verdict, error) {
 		<-finish
 		return answerer{}.Score(ctx, events, explain)
-	}}, nil)
+	}}
+	serve(t, s.Serving(t), a, nil)
 	defer close(finish)
 	if _, err := s.Asker.Ask(within(t, 50*time.Millisecond), text("x")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the context", err)

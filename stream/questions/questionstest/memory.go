@@ -144,8 +144,11 @@ func check(q *questions.Question) error {
 	return nil
 }
 
+// A work asks an answerer, and returns about how many messages.
+type work func(context.Context, questions.Answerer) (messages int, err error)
+
 // ask lets one answerer work, and waits for it or for the end of ctx.
-func (m *Memory) ask(ctx context.Context, endpoint string, q *questions.Question, work func(context.Context, questions.Answerer) (int, error)) error {
+func (m *Memory) ask(ctx context.Context, endpoint string, q *questions.Question, do work) error {
 	if err := m.pass(ctx); err != nil {
 		return err
 	}
@@ -161,8 +164,10 @@ func (m *Memory) ask(ctx context.Context, endpoint string, q *questions.Question
 	m.mu.Unlock()
 	start, answered := time.Now(), make(chan error, 1)
 	go func() {
-		messages, err := guarded(ctx, s.answerer, work)
-		o := questions.Observation{Endpoint: endpoint, Door: q.Door, Code: questions.OK, Messages: messages, Took: time.Since(start)}
+		messages, err := guarded(ctx, s.answerer, do)
+		o := questions.Observation{
+			Endpoint: endpoint, Door: q.Door, Code: questions.OK, Messages: messages, Took: time.Since(start),
+		}
 		if err != nil {
 			refusal := asRefusal(err)
 			o.Code, err = refusal.Code, refusal
@@ -193,13 +198,13 @@ func (m *Memory) pass(ctx context.Context) error {
 }
 
 // guarded makes a panic one question's refusal.
-func guarded(ctx context.Context, a questions.Answerer, work func(context.Context, questions.Answerer) (int, error)) (messages int, err error) {
+func guarded(ctx context.Context, a questions.Answerer, do work) (messages int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return work(ctx, a)
+	return do(ctx, a)
 }
 
 func asRefusal(err error) *questions.Refusal {

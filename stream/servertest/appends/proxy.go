@@ -85,7 +85,8 @@ func Start(t testing.TB, cfg Config) *Proxy {
 	if cfg.Later == 0 {
 		cfg.Later = 3
 	}
-	p := &Proxy{cfg: cfg, listener: listener, ended: make(chan struct{}), conns: map[net.Conn]bool{}, fates: map[Fate]int{}, holds: make(chan struct{})}
+	p := &Proxy{cfg: cfg, listener: listener, ended: make(chan struct{}), conns: map[net.Conn]bool{},
+		fates: map[Fate]int{}, holds: make(chan struct{})}
 	if p.to, err = wireAddress(cfg.Broker); err == nil {
 		p.from, err = wireAddress(p.Addr())
 	}
