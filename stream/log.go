@@ -57,10 +57,7 @@ type Log interface {
 	// end. At the end it waits for the first record, and returns none after wait. It retries
 	// nothing, and returns at once when ctx ends. The caller owns what is returned.
 	Read(ctx context.Context, from int64, most Limit, wait time.Duration) (records []Record, end int64, err error)
-}
 
-// A Timed log finds offsets by time.
-type Timed interface {
 	// Since returns the first offset with a record that was written at t or later, and the
 	// log's end if there is none. It asks once.
 	Since(ctx context.Context, t time.Time) (int64, error)
@@ -77,7 +74,6 @@ type Appender interface {
 // A Topic is a log with all that a service needs of it.
 type Topic interface {
 	Log
-	Timed
 	Appender
 
 	// Name returns what errors and logs call it.

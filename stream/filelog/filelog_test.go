@@ -84,6 +84,12 @@ func (r reached) Append(ctx context.Context, records ...stream.Record) error {
 	return (*r.log).Append(ctx, records...)
 }
 
+func (r reached) Since(ctx context.Context, t time.Time) (int64, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return (*r.log).Since(ctx, t)
+}
+
 // A log in files keeps the laws of a log, with segments of any size.
 func TestLogKeepsTheLaws(t *testing.T) {
 	for _, size := range []int64{1, 300, 4000, 0} {

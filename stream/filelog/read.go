@@ -290,7 +290,7 @@ func (s *scan) resume() (to int64, err error) {
 	return f.offset, nil
 }
 
-// Since implements [stream.Timed]. It reads the log.
+// Since implements [stream.Log]. It reads the log.
 func (l *Log) Since(ctx context.Context, t time.Time) (int64, error) {
 	b, err := l.Bounds(ctx)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 	idleCursors = 2
 )
 
-// A Log is a topic of one partition: a [stream.Log], a [stream.Timed] and a [stream.Appender]. It
+// A Log is a topic of one partition: a [stream.Log] and a [stream.Appender]. It
 // keeps connections between its calls, until Close.
 //
 // A topic that cannot be found is ErrAway first, because a broker that restarts knows no topic.
@@ -140,7 +140,7 @@ func (l *Log) Bounds(ctx context.Context) (stream.Bounds, error) {
 	return stream.Bounds{First: first, End: end}, nil
 }
 
-// Since implements [stream.Timed].
+// Since implements [stream.Log].
 func (l *Log) Since(ctx context.Context, t time.Time) (int64, error) {
 	_, since, err := listOffsets(ctx, l.client, l.topic, l.partition)
 	if err != nil {

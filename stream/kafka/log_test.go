@@ -170,22 +170,6 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// The offset of a time is that of the first record written then or later.
-func TestSince(t *testing.T) {
-	cfg, name := cluster(t), topic(t)
-	ensure(t, cfg, name)
-	first := time.Now().Add(-30 * time.Minute).UTC().Truncate(time.Second) // Kafka takes no record of the future
-	log := newLog(t, cfg, name)
-	for i := range 5 {
-		add(t, log, stream.Record{Value: []byte("x"), Time: first.Add(time.Duration(i) * time.Minute)})
-	}
-	for after, want := range map[time.Duration]int64{-time.Hour: 0, 0: 0, time.Second: 1, 3 * time.Minute: 3, time.Hour: 5} {
-		if got, err := log.Since(within(t, 30*time.Second), first.Add(after)); err != nil || got != want {
-			t.Errorf("%v after the first: %d (%v), want %d", after, got, err, want)
-		}
-	}
-}
-
 // remove deletes a topic.
 func remove(t *testing.T, cfg kafka.Config, name string) {
 	t.Helper()

@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"10 a record that is too large is refused", tooLargeIsRefused},
 		{"11 the limit bounds a Read", limitBounds},
 		{"12 a log that is away leaves nothing behind", awayLeavesNothing},
+		{"13 a time is an offset", timeIsAnOffset},
 	} {
 		t.Run(law.name, func(t *testing.T) { law.try(t, open(t)) })
 	}
@@ -469,5 +470,19 @@ func awayLeavesNothing(t *testing.T, s Subject) {
 	back()
 	if got := all(t, s.Log, 5, stream.Limit{}); len(got) != 5 {
 		t.Errorf("%d records, want 5", len(got))
+	}
+}
+
+// Since finds the first record of a time or later, and the end where there is none.
+func timeIsAnOffset(t *testing.T, s Subject) {
+	first := time.Now().Add(-30 * time.Minute).UTC().Truncate(time.Second) // Kafka takes no record of the future
+	for i := range 5 {
+		add(t, s.Appender, stream.Record{Value: []byte("x"), Time: first.Add(time.Duration(i) * time.Minute)})
+	}
+	for after, want := range map[time.Duration]int64{-time.Hour: 0, 0: 0, time.Second: 1, 3 * time.Minute: 3,
+		time.Hour: 5} {
+		if got, err := s.Log.Since(within(t, patience), first.Add(after)); err != nil || got != want {
+			t.Errorf("%v after the first: %d (%v), want %d", after, got, err, want)
+		}
 	}
 }

@@ -62,7 +62,7 @@ func (m *Memory) Bounds(context.Context) (stream.Bounds, error) {
 	return stream.Bounds{First: m.first, End: m.end, ID: m.ID}, m.failure
 }
 
-// Since implements [stream.Timed].
+// Since implements [stream.Log].
 func (m *Memory) Since(_ context.Context, t time.Time) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,12 +25,8 @@ func Bounds(ctx context.Context, cfg Config) (stream.Bounds, error) {
 // if there is none. It asks until the log answers, or for Config.MaxOutage.
 func Since(ctx context.Context, cfg Config, t time.Time) (offset int64, err error) {
 	f := New(cfg)
-	timed, ok := f.cfg.Log.(stream.Timed)
-	if !ok {
-		return 0, f.named(errors.New("this log does not find offsets by time; name an offset"))
-	}
 	err = retry(ctx, &f.cfg, "find the offset of "+t.Format(time.RFC3339), func(ctx context.Context) (err error) {
-		offset, err = timed.Since(ctx, t)
+		offset, err = f.cfg.Log.Since(ctx, t)
 		return err
 	})
 	return offset, f.named(err)

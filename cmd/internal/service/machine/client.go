@@ -133,7 +133,7 @@ func (l *remoteLog) Read(ctx context.Context, from int64, most stream.Limit,
 	return r.Records, r.End, err
 }
 
-// Since implements [stream.Timed].
+// Since implements [stream.Log].
 func (l *remoteLog) Since(ctx context.Context, t time.Time) (int64, error) {
 	return call[int64](ctx, l.c, "since", since{l.name, t})
 }

@@ -447,7 +447,7 @@ func (t *topic) Read(ctx context.Context, from int64, most stream.Limit,
 	return l.Read(ctx, from, most, wait)
 }
 
-// Since implements [stream.Timed].
+// Since implements [stream.Log].
 func (t *topic) Since(ctx context.Context, at time.Time) (int64, error) {
 	l, err := t.dir.log(t.name)
 	if err != nil {
