@@ -70,11 +70,14 @@ func (c *envCommand) find() (credentials.Access, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(all) == 0:
-		return credentials.Access{}, errors.New("no `hamlet up` of this user runs with a NATS of its own and passwords: start one, or ask as the user who runs it")
+		return credentials.Access{}, errors.New("no `hamlet up` of this user runs with a NATS of its own and passwords: " +
+			"start one, or ask as the user who runs it")
 	case len(found) == 0:
-		return credentials.Access{}, fmt.Errorf("no `hamlet up` of this user listens at %s; there are %s", c.Addr, strings.Join(all, ", "))
+		return credentials.Access{}, fmt.Errorf("no `hamlet up` of this user listens at %s; there are %s",
+			c.Addr, strings.Join(all, ", "))
 	}
-	return credentials.Access{}, cli.Usagef("several `hamlet up` run: name an address of the one that you mean, of %s", strings.Join(all, ", "))
+	return credentials.Access{}, cli.Usagef("several `hamlet up` run: name an address of the one that you mean, of %s",
+		strings.Join(all, ", "))
 }
 
 // envShell returns assignments for a shell.

@@ -112,7 +112,8 @@ func (c *evalCommand) Run(ctx context.Context, stdio cli.IO) (err error) {
 		Alerts: alerts, Runner: runner, Rejected: rejections.Add, RebuildFailed: failures.Add,
 		Progress: func(n int) { counter.Set(n, src.Total()) },
 		SetAside: func(p *model.PanicError) {
-			fmt.Fprintf(stdio.Err, "%v; please report it with the stack below; the replay begins again without this event, as with --set set_aside=%s\n%s\n", p, p.Key, p.Stack)
+			fmt.Fprintf(stdio.Err, "%v; please report it with the stack below; "+
+				"the replay begins again without this event, as with --set set_aside=%s\n%s\n", p, p.Key, p.Stack)
 		},
 	}
 	if page != nil {

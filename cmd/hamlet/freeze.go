@@ -43,7 +43,8 @@ one sender repeats in many.`
 const freezePasses = 3
 
 func (c *freezeCommand) Run(ctx context.Context, stdio cli.IO) error {
-	if err := errors.Join(cli.NotNegative("--limit", c.Limit), cli.Range("--min-count", c.MinCount, 1, 1<<16-1)); err != nil {
+	if err := errors.Join(cli.NotNegative("--limit", c.Limit),
+		cli.Range("--min-count", c.MinCount, 1, 1<<16-1)); err != nil {
 		return err
 	}
 	freezer, err := model.NewFreezer(c.TableBits)
@@ -104,7 +105,8 @@ func (c *freezeCommand) Run(ctx context.Context, stdio cli.IO) error {
 }
 
 // freezePass learns every event of src once.
-func freezePass(ctx context.Context, freezer *model.Freezer, src *source.Source, rejected func(error), count func()) error {
+func freezePass(ctx context.Context, freezer *model.Freezer, src *source.Source, rejected func(error),
+	count func()) error {
 	for item, err := range src.Events() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

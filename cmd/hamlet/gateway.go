@@ -70,7 +70,8 @@ func (c *gatewayCommand) check() error {
 	if c.writes() && len(c.Kafka.Kafka) > 0 {
 		errs = append(errs, settings.Check(c.Kafka))
 	} else if !c.writes() && len(c.Kafka.Kafka) > 0 {
-		errs = append(errs, cli.Usagef("--kafka is for labels, which are taken only with --allow-learn, or made with --self-label"))
+		errs = append(errs,
+			cli.Usagef("--kafka is for labels, which are taken only with --allow-learn, or made with --self-label"))
 	}
 	return errors.Join(errs...)
 }
@@ -115,7 +116,8 @@ func (c *gatewayCommand) Run(ctx context.Context, stdio cli.IO) error {
 		return err
 	}
 	programs := httpdoor.Config{
-		Door: opened.Gateway().Door(httpdoor.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry), Registerer: s.Registry,
+		Door: opened.Gateway().Door(httpdoor.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry),
+		Registerer: s.Registry,
 	}
 	if c.AllowLearn {
 		programs.Events = events

@@ -105,7 +105,8 @@ func withoutServers(err error) error {
 	}
 	for _, a := range credentials.Running() {
 		if a.Data != "" {
-			return fmt.Errorf("%w; the hamlet up of this user has no Kafka and no Redis: leave --kafka and --redis out, or say --data %s", err, a.Data)
+			return fmt.Errorf("%w; the hamlet up of this user has no Kafka and no Redis: "+
+				"leave --kafka and --redis out, or say --data %s", err, a.Data)
 		}
 	}
 	return err

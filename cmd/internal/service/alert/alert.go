@@ -99,7 +99,8 @@ func Sentence(a *stream.Alert) string {
 	}
 	if len(l.Sources) > 0 {
 		worst := l.Sources[0]
-		s += fmt.Sprintf("; worst source %s: of %d labels %s is wrong", worst.Source, worst.Events, percent(worst.FlipRate, worst.Low, worst.High))
+		s += fmt.Sprintf("; worst source %s: of %d labels %s is wrong",
+			worst.Source, worst.Events, percent(worst.FlipRate, worst.Low, worst.High))
 	}
 	return s
 }

@@ -152,9 +152,11 @@ func (at *message) match(before stream.Label) (Match, bool) {
 		return Match{}, false
 	}
 	from := at.from.Value()
-	return Match{Door: from.door, Tenant: from.tenant, Model: from.model, Verdict: from.verdict, P: at.p, Spam: at.label == stream.Spam,
-		Source: at.source.Value(), Labelled: time.UnixMicro(at.labelled).UTC(), Before: before,
-		Delay: time.Duration(max(0, at.labelled-at.decided)) * time.Microsecond}, true
+	return Match{
+		Door: from.door, Tenant: from.tenant, Model: from.model, Verdict: from.verdict, P: at.p,
+		Spam: at.label == stream.Spam, Source: at.source.Value(), Labelled: time.UnixMicro(at.labelled).UTC(), Before: before,
+		Delay: time.Duration(max(0, at.labelled-at.decided)) * time.Microsecond,
+	}, true
 }
 
 // remembered returns what is remembered of a message. It forgets the one that came first, if too many are.

@@ -52,7 +52,8 @@ type window struct {
 
 // NewService returns a Service of a model and registers its metrics. remembered is how many
 // messages it knows; 0 is Remembered.
-func NewService(model string, follow Follower, write journal.Write, remembered int, registerer prometheus.Registerer, log *slog.Logger) *Service {
+func NewService(model string, follow Follower, write journal.Write, remembered int, registerer prometheus.Registerer,
+	log *slog.Logger) *Service {
 	if remembered == 0 {
 		remembered = Remembered
 	}
@@ -61,15 +62,20 @@ func NewService(model string, follow Follower, write journal.Write, remembered i
 	}
 	s := &Service{follow: follow, model: model, log: log, matcher: NewMatcher(remembered), groups: map[group]*window{}}
 	counters := journal.Counters{
-		Written: counter("hamlet_learner_journal_lines_total", "Labels of answered messages that were written into the journal of decisions."),
-		Lost:    counter("hamlet_learner_journal_lost_total", "Labels that were not written, because too many waited or the learner stopped."),
-		Failing: prometheus.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_journal_failing", Help: "1 while labels cannot be written into the journal, else 0."}),
+		Written: counter("hamlet_learner_journal_lines_total",
+			"Labels of answered messages that were written into the journal of decisions."),
+		Lost: counter("hamlet_learner_journal_lost_total",
+			"Labels that were not written, because too many waited or the learner stopped."),
+		Failing: prometheus.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_journal_failing",
+			Help: "1 while labels cannot be written into the journal, else 0."}),
 	}
 	s.keeper = journal.NewKeeper(write, counters, log)
 	s.total = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamlet_answered_total",
-		Help: "Answered messages that got a label, by the verdict that was answered and the first label."}, []string{"door", "tenant", "verdict", "label"})
+		Help: "Answered messages that got a label, by the verdict that was answered and the first label."},
+		[]string{"door", "tenant", "verdict", "label"})
 	s.delay = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hamlet_answered_delay_seconds",
-		Help: "From an answer to the first label of its message.", Buckets: prometheus.ExponentialBuckets(1, 4, 11)}, []string{"door"})
+		Help: "From an answer to the first label of its message.", Buckets: prometheus.ExponentialBuckets(1, 4, 11)},
+		[]string{"door"})
 	if registerer != nil {
 		registerer.MustRegister(counters.Written, counters.Lost, counters.Failing, s.total, s.delay, collector{s})
 	}
@@ -194,15 +200,17 @@ func (s *Service) figures() (all []Figures) {
 type collector struct{ s *Service }
 
 func describe(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help+" Of the last 2,000 labelled answers of a door and tenant, with the ends of the 90 % interval.",
+	return prometheus.NewDesc(name, help+" Of the last 2,000 labelled answers of a door and tenant, "+
+		"with the ends of the 90 % interval.",
 		[]string{"door", "tenant", "bound"}, nil)
 }
 
 var (
 	errorDesc = describe("hamlet_answered_error_ratio", "Fraction answered with p on the wrong side of one half.")
 	lossDesc  = describe("hamlet_answered_log_loss_nats", "Mean log loss of the answers.")
-	biasDesc  = describe("hamlet_answered_bias_ratio", "Mean p of the answers less the fraction labelled spam: 0 if p is calibrated.")
-	rocaDesc  = describe("hamlet_answered_roca_percent", "1-ROCA% of the answers.")
+	biasDesc  = describe("hamlet_answered_bias_ratio",
+		"Mean p of the answers less the fraction labelled spam: 0 if p is calibrated.")
+	rocaDesc = describe("hamlet_answered_roca_percent", "1-ROCA% of the answers.")
 )
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {

@@ -27,8 +27,9 @@ type channel struct {
 
 // parameters are the variable parts of addresses.
 var parameters = map[string]Schema{
-	"model":    {"description": "The model's name: a-z, 0-9 and -.", "default": nats.DefaultModel},
-	"kind":     {"description": "What happened.", "enum": slices.DeleteFunc(slices.Clone(stream.AlertKinds), func(k string) bool { return k == stream.AlertUnknown })},
+	"model": {"description": "The model's name: a-z, 0-9 and -.", "default": nats.DefaultModel},
+	"kind": {"description": "What happened.",
+		"enum": slices.DeleteFunc(slices.Clone(stream.AlertKinds), func(k string) bool { return k == stream.AlertUnknown })},
 	"feed":     {"description": "Whose labels they are, as the operator calls it."},
 	"object":   {"description": "MODEL/IDENTITY in base64 for URLs."},
 	"contents": {"description": "The object's nuid."},
@@ -42,13 +43,17 @@ const (
 // channels are all topics and subjects.
 var channels = slices.Concat([]channel{
 	{
-		name: "events", address: stream.EventsTopic("{model}"), kafka: true, carries: []string{"EventProtobuf", "EventJSON", "Standing"}, receives: true, sends: true,
-		says: "What a model learns, in its order. One partition, kept 90 days. No model reads the key: of mail it is tenant and identity, else what the producer chose. " +
+		name: "events", address: stream.EventsTopic("{model}"), kafka: true,
+		carries: []string{"EventProtobuf", "EventJSON", "Standing"}, receives: true, sends: true,
+		says: "What a model learns, in its order. One partition, kept 90 days. No model reads the key: " +
+			"of mail it is tenant and identity, else what the producer chose. " +
 			"Whoever may write here may say everything.",
 	},
 	{
-		name: "feeds", address: "hamlet.feeds.{feed}", kafka: true, carries: []string{"EventProtobuf", "EventJSON"}, receives: true,
-		says: "Labels of one principal: ingest --from-topic copies them into the events, under the source and tenants that the operator names. Any other name that is not hamlet's own will do.",
+		name: "feeds", address: "hamlet.feeds.{feed}", kafka: true, carries: []string{"EventProtobuf", "EventJSON"},
+		receives: true,
+		says: "Labels of one principal: ingest --from-topic copies them into the events, " +
+			"under the source and tenants that the operator names. Any other name that is not hamlet's own will do.",
 	},
 	{
 		name: "deadLetters", address: stream.DeadLetterTopic, kafka: true, carries: []string{"DeadLetter"}, sends: true,
@@ -59,41 +64,53 @@ var channels = slices.Concat([]channel{
 		says: "What each relearn, unlearn and correct did. The key is the tenant. After a crash one may stand twice, equal.",
 	},
 	{
-		name: "predictions", address: predictions.Topic("{model}"), kafka: true, carries: []string{"Predictions"}, receives: true, sends: true,
-		says: "What a model predicted of each event before it learnt the label. One partition, in the order of learning, kept as long as the events. " +
+		name: "predictions", address: predictions.Topic("{model}"), kafka: true, carries: []string{"Predictions"},
+		receives: true, sends: true,
+		says: "What a model predicted of each event before it learnt the label. " +
+			"One partition, in the order of learning, kept as long as the events. " +
 			"After a crash predictions may stand twice, equal. " + forOthers,
 	},
 }, scoring(), []channel{
 	{
-		name: "incidents", address: nats.IncidentSubject("{model}"), stream: nats.AlertStream, carries: []string{"Alert"}, sends: true,
-		says: "Every transition of every incident. Kept 90 days or 64 MiB.",
+		name: "incidents", address: nats.IncidentSubject("{model}"), stream: nats.AlertStream, carries: []string{"Alert"},
+		sends: true,
+		says:  "Every transition of every incident. Kept 90 days or 64 MiB.",
 	},
 	{
-		name: "alerts", address: nats.AlertSubject("{kind}", "{model}"), stream: nats.AlertStream, carries: []string{"Alert"}, sends: true,
+		name: "alerts", address: nats.AlertSubject("{kind}", "{model}"), stream: nats.AlertStream,
+		carries: []string{"Alert"}, sends: true,
 		says: "The transitions that name a kind: raised and cleared.",
 	},
 	{
-		name: "decisions", address: nats.JournalSubject("{model}"), stream: nats.JournalStream, carries: []string{"Decision"}, sends: true,
-		says: "The journal: what scorers answered. A message has one or more lines. Kept 14 days or 128 MiB, unless the operator says otherwise.",
+		name: "decisions", address: nats.JournalSubject("{model}"), stream: nats.JournalStream,
+		carries: []string{"Decision"}, sends: true,
+		says: "The journal: what scorers answered. A message has one or more lines. " +
+			"Kept 14 days or 128 MiB, unless the operator says otherwise.",
 	},
 	{
-		name: "decisionLabels", address: nats.JournalLabelSubject("{model}"), stream: nats.JournalStream, carries: []string{"DecisionLabel"}, sends: true,
+		name: "decisionLabels", address: nats.JournalLabelSubject("{model}"), stream: nats.JournalStream,
+		carries: []string{"DecisionLabel"}, sends: true,
 		says: "The labels that learners learnt for these messages. A message has one or more lines.",
 	},
 	{
-		name: "audit", address: nats.AuditSubject("{model}"), stream: nats.AuditStream, carries: []string{"Action"}, sends: true,
-		says: "What users of the console did. Kept 400 days or 1 GiB.",
+		name: "audit", address: nats.AuditSubject("{model}"), stream: nats.AuditStream, carries: []string{"Action"},
+		sends: true,
+		says:  "What users of the console did. Kept 400 days or 1 GiB.",
 	},
 	{
-		name: "waiting", address: nats.WaitingSubject("{model}"), stream: nats.WaitingStream, carries: []string{"Waiting"}, receives: true, sends: true,
+		name: "waiting", address: nats.WaitingSubject("{model}"), stream: nats.WaitingStream, carries: []string{"Waiting"},
+		receives: true, sends: true,
 		says: "A work queue of answers with their mail that nobody has contradicted yet. " + forOthers,
 	},
 	{
-		name: "mailDescriptions", address: keptMail + ".M.{object}", stream: nats.MailStream, carries: []string{"MailDescription"}, sends: true,
-		says: "The descriptions of the object store " + nats.MailBucket + ": mail that scorers keep for review. Use the object store's client.",
+		name: "mailDescriptions", address: keptMail + ".M.{object}", stream: nats.MailStream,
+		carries: []string{"MailDescription"}, sends: true,
+		says: "The descriptions of the object store " + nats.MailBucket + ": mail that scorers keep for review. " +
+			"Use the object store's client.",
 	},
 	{
-		name: "mailContents", address: keptMail + ".C.{contents}", stream: nats.MailStream, carries: []string{"MailContents"}, sends: true,
+		name: "mailContents", address: keptMail + ".C.{contents}", stream: nats.MailStream,
+		carries: []string{"MailContents"}, sends: true,
 		says: "The messages of that store, reduced and compressed.",
 	},
 })
@@ -105,15 +122,18 @@ func scoring() (all []channel) {
 		answer := []string{"Verdict", "Verdicts", "Error"}
 		all = append(all,
 			channel{
-				name: questions.Score + of.suffix, address: nats.Subject(questions.Score, of.model), carries: asked, receives: true, answers: answer,
+				name: questions.Score + of.suffix, address: nats.Subject(questions.Score, of.model), carries: asked,
+				receives: true, answers: answer,
 				says: "The probability that a message is spam. An array is answered by an array, in order.",
 			},
 			channel{
-				name: questions.Explain + of.suffix, address: nats.Subject(questions.Explain, of.model), carries: asked, receives: true, answers: answer,
+				name: questions.Explain + of.suffix, address: nats.Subject(questions.Explain, of.model), carries: asked,
+				receives: true, answers: answer,
 				says: "As score; the verdict has reasons, and the words that counted most.",
 			},
 			channel{
-				name: questions.Info + of.suffix, address: nats.Subject(questions.Info, of.model), carries: []string{"Empty"}, receives: true, answers: []string{"Info", "Error"},
+				name: questions.Info + of.suffix, address: nats.Subject(questions.Info, of.model), carries: []string{"Empty"},
+				receives: true, answers: []string{"Info", "Error"},
 				says: "The model that is served.",
 			})
 	}
@@ -154,7 +174,8 @@ func AsyncAPI(eventProto string) Schema {
 		"info": Schema{
 			"title": "hamlet", "version": "1.0.0",
 			"description": "Labels in over Kafka, probabilities of spam out over NATS, and what hamlet says about itself. " +
-				"The HTTP doors have a document of their own: /openapi.json of the gateway. PORTS.md beside this folder says who may do what. " +
+				"The HTTP doors have a document of their own: /openapi.json of the gateway. " +
+				"PORTS.md beside this folder says who may do what. " +
 				"Fields, headers and words are only added: pass over what you do not know.",
 		},
 		"defaultContentType": stream.ContentTypeJSON,

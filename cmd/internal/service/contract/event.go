@@ -14,15 +14,18 @@ func Recorded() Schema {
 
 // Submitted is the schema of an event that a client sends to a door.
 func Submitted() Schema {
-	return submitted([]string{stream.Learn.String(), stream.Relearn.String(), stream.Unlearn.String(), stream.Correct.String()})
+	return submitted([]string{stream.Learn.String(), stream.Relearn.String(), stream.Unlearn.String(),
+		stream.Correct.String()})
 }
 
 func submitted(actions []string) Schema {
 	s := Request()
 	properties := s["properties"].(Schema)
-	properties["label"] = Schema{"type": "string", "enum": []string{stream.Spam.String(), stream.Ham.String()}, "description": "Not of unlearn."}
+	properties["label"] = Schema{"type": "string", "enum": []string{stream.Spam.String(), stream.Ham.String()},
+		"description": "Not of unlearn."}
 	properties["action"] = Schema{"type": "string", "enum": actions, "default": stream.Learn.String()}
-	properties["of"] = Schema{"type": "string", "maxLength": stream.MaxIDLength, "description": "What relearn, unlearn and correct are about: an event's id, or a message's identity."}
+	properties["of"] = Schema{"type": "string", "maxLength": stream.MaxIDLength,
+		"description": "What relearn, unlearn and correct are about: an event's id, or a message's identity."}
 	s["required"] = []string{"id"}
 	return s
 }
@@ -33,13 +36,17 @@ func Request() Schema {
 		"type": "object", "additionalProperties": false,
 		"oneOf": []Schema{{"required": []string{"mail"}}, {"required": []string{"text"}}, {"required": []string{"vector"}}},
 		"properties": Schema{
-			"id":     Schema{"type": "string", "maxLength": stream.MaxIDLength, "description": "Names the event within its tenant and source. A verdict repeats it."},
-			"time":   Schema{"type": "string", "format": "date-time"},
-			"source": Schema{"type": "string", "maxLength": stream.MaxNameLength, "default": stream.DefaultName, "description": "Who gave the label: no address."},
-			"tenant": Schema{"type": "string", "maxLength": stream.MaxNameLength, "description": "Whose mail it is. Default: the token's tenant."},
-			"mail":   Schema{"type": "string", "contentEncoding": "base64", "contentMediaType": "message/rfc822"},
-			"text":   Schema{"type": "string", "minLength": 1},
-			"vector": Schema{"type": "object", "additionalProperties": Schema{"type": "number"}, "maxProperties": stream.MaxVectorNames},
+			"id": Schema{"type": "string", "maxLength": stream.MaxIDLength,
+				"description": "Names the event within its tenant and source. A verdict repeats it."},
+			"time": Schema{"type": "string", "format": "date-time"},
+			"source": Schema{"type": "string", "maxLength": stream.MaxNameLength, "default": stream.DefaultName,
+				"description": "Who gave the label: no address."},
+			"tenant": Schema{"type": "string", "maxLength": stream.MaxNameLength,
+				"description": "Whose mail it is. Default: the token's tenant."},
+			"mail": Schema{"type": "string", "contentEncoding": "base64", "contentMediaType": "message/rfc822"},
+			"text": Schema{"type": "string", "minLength": 1},
+			"vector": Schema{"type": "object", "additionalProperties": Schema{"type": "number"},
+				"maxProperties": stream.MaxVectorNames},
 		},
 	}
 }

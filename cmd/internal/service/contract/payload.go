@@ -24,7 +24,8 @@ func schemas() Schema {
 		"Suspect":    reflect.TypeFor[stream.Suspect](),
 		"SourceRate": reflect.TypeFor[stream.SourceRate](),
 	}, texts)
-	narrow(all, "Receipt", "outcome", stream.OutcomeWithdrawn, stream.OutcomeReplaced, stream.OutcomeOutweighed, stream.OutcomeUnchanged, stream.OutcomeNotAllowed)
+	narrow(all, "Receipt", "outcome", stream.OutcomeWithdrawn, stream.OutcomeReplaced, stream.OutcomeOutweighed,
+		stream.OutcomeUnchanged, stream.OutcomeNotAllowed)
 	narrow(all, "Receipt", "action", stream.Relearn.String(), stream.Unlearn.String(), stream.Correct.String())
 	return all
 }
@@ -97,27 +98,32 @@ func alert() Schema {
 		return object(Schema{"ham_called_spam": s, "spam_called_ham": s}, "ham_called_spam", "spam_called_ham")
 	}
 	s := object(Schema{
-		"incident":   Schema{"type": "string", "description": "Model, partition and event count, such as default.0.6102."},
-		"transition": Schema{"type": "integer", "minimum": 1, "description": "Of the incident. With it the alert has an identity: a copy has the same."},
-		"kind":       Schema{"type": "string", "enum": stream.AlertKinds},
-		"state":      Schema{"type": "string", "enum": stream.AlertStates, "description": "suspected is followed by raised or withdrawn, raised by cleared."},
-		"accused":    Schema{"type": "string", "description": "The source whose labels are wrong, if one is known."},
-		"event":      Schema{"type": "integer", "minimum": 1, "description": "The model's event count when it happened."},
-		"level":      Schema{"type": "number", "description": "Label noise: ln SNR − ln N."},
-		"reference":  Schema{"type": "number", "description": "Label noise: the running median of level."},
-		"threshold":  Schema{"type": "number", "description": "Label noise: the drop below reference that applied."},
-		"body":       Schema{"type": "string", "enum": []string{stream.AlertText, stream.AlertVector}, "description": "Which sub-model it is about."},
-		"reading":    Schema{"type": "string", "description": "What the alarms mean together, in words."},
-		"model":      text, "time": instant, "partition": count,
+		"incident": Schema{"type": "string", "description": "Model, partition and event count, such as default.0.6102."},
+		"transition": Schema{"type": "integer", "minimum": 1,
+			"description": "Of the incident. With it the alert has an identity: a copy has the same."},
+		"kind": Schema{"type": "string", "enum": stream.AlertKinds},
+		"state": Schema{"type": "string", "enum": stream.AlertStates,
+			"description": "suspected is followed by raised or withdrawn, raised by cleared."},
+		"accused":   Schema{"type": "string", "description": "The source whose labels are wrong, if one is known."},
+		"event":     Schema{"type": "integer", "minimum": 1, "description": "The model's event count when it happened."},
+		"level":     Schema{"type": "number", "description": "Label noise: ln SNR − ln N."},
+		"reference": Schema{"type": "number", "description": "Label noise: the running median of level."},
+		"threshold": Schema{"type": "number", "description": "Label noise: the drop below reference that applied."},
+		"body": Schema{"type": "string", "enum": []string{stream.AlertText, stream.AlertVector},
+			"description": "Which sub-model it is about."},
+		"reading": Schema{"type": "string", "description": "What the alarms mean together, in words."},
+		"model":   text, "time": instant, "partition": count,
 
-		"epsilon":             Schema{"type": "number", "minimum": 0, "maximum": 1, "description": "The flip rate of the labels."},
+		"epsilon": Schema{"type": "number", "minimum": 0, "maximum": 1,
+			"description": "The flip rate of the labels."},
 		"snr":                 Schema{"type": "number", "description": "η₁/η₂."},
 		"noise_grade":         Schema{"type": "number", "description": "ln ω₂/ω₁."},
 		"flip_rates":          both(rate),
 		"flip_rate_intervals": both(interval),
 		"suspects":            ListOf(Ref("Suspect"), stream.MostSuspects),
 		"sources":             Schema{"type": "array", "items": Ref("SourceRate")},
-	}, "incident", "transition", "kind", "state", "event", "level", "reference", "threshold", "body", "reading", "model", "partition", "time")
+	}, "incident", "transition", "kind", "state", "event", "level", "reference", "threshold", "body", "reading", "model",
+		"partition", "time")
 	labels := []string{"epsilon", "snr", "noise_grade", "flip_rates", "flip_rate_intervals", "suspects", "sources"}
 	dependencies := Schema{}
 	for _, field := range labels {
@@ -133,7 +139,8 @@ func standing() Schema {
 		"type": Schema{"type": "string", "enum": []string{stream.TypeStanding}},
 		"id":   Schema{"type": "string", "maxLength": stream.MaxIDLength}, "time": instant,
 		"source": Schema{"type": "string", "maxLength": stream.MaxNameLength, "description": "Whose labels."},
-		"role":   Schema{"type": "string", "enum": roles, "description": "An anchor is believed; who is muted is not learnt."},
+		"role": Schema{"type": "string", "enum": roles,
+			"description": "An anchor is believed; who is muted is not learnt."},
 	}, "type", "id", "source", "role")
 }
 

@@ -71,7 +71,8 @@ func (m maker) typeSchema(t reflect.Type) Schema {
 	case reflect.TypeFor[time.Time]():
 		return Schema{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[stream.Decision]():
-		return Schema{"type": "string", "enum": []string{string(stream.DecideSpam), string(stream.DecideHam), string(stream.DecideUnsure)}}
+		return Schema{"type": "string", "enum": []string{string(stream.DecideSpam), string(stream.DecideHam),
+			string(stream.DecideUnsure)}}
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -103,15 +104,17 @@ func (m maker) typeSchema(t reflect.Type) Schema {
 
 // Texts describe the fields of what is sent.
 var Texts = map[string]string{
-	"Verdict.id":          "The request's, where it had one.",
-	"Verdict.p":           "Probability of spam.",
-	"Verdict.log_odds":    "logit of p, in nats.",
-	"Verdict.interval":    "Central 90 % interval of the probability.",
-	"Verdict.margin":      "How far the mail is beyond the border of spam, in nats: at least 0 exactly if the verdict is spam.",
-	"Verdict.identity":    "Names a mail in header fields and corrections.",
-	"Verdict.reasons":     "Explain only: the model's inputs by what they contribute, largest first.",
-	"Verdict.model":       "The model that answered.",
-	"Verdict.words":       "Explain only: the pieces of the message that moved the answer most, largest first. They do not add up.",
+	"Verdict.id":       "The request's, where it had one.",
+	"Verdict.p":        "Probability of spam.",
+	"Verdict.log_odds": "logit of p, in nats.",
+	"Verdict.interval": "Central 90 % interval of the probability.",
+	"Verdict.margin": "How far the mail is beyond the border of spam, in nats: " +
+		"at least 0 exactly if the verdict is spam.",
+	"Verdict.identity": "Names a mail in header fields and corrections.",
+	"Verdict.reasons":  "Explain only: the model's inputs by what they contribute, largest first.",
+	"Verdict.model":    "The model that answered.",
+	"Verdict.words": "Explain only: the pieces of the message that moved the answer most, largest first. " +
+		"They do not add up.",
 	"Reason.name":         "The input.",
 	"Word.text":           "A word, a run of marks, or the host of a link.",
 	"Word.where":          "text, subject, link, header, name, or a header field's name.",
@@ -128,8 +131,9 @@ var Texts = map[string]string{
 	"Sources.left_out":    "That the model was made to leave out: it has none of their labels.",
 	"Info.spam_at":        "From this probability on the verdict is spam, if the interval allows it.",
 	"Info.ham_at":         "Up to this probability the verdict is ham.",
-	"Info.promoted":       "Present if model answers in the place of the one that was asked, because an operator promoted it.",
-	"Promoted.for":        "The model that was asked.",
-	"Promoted.by":         "Who promoted it, as the program said that did.",
-	"Info.pin_lost":       "The state has lost a pinned version: the newest is served in its place.",
+	"Info.promoted": "Present if model answers in the place of the one that was asked, " +
+		"because an operator promoted it.",
+	"Promoted.for":  "The model that was asked.",
+	"Promoted.by":   "Who promoted it, as the program said that did.",
+	"Info.pin_lost": "The state has lost a pinned version: the newest is served in its place.",
 }

@@ -37,7 +37,8 @@ func (d *Defects) Note(log *slog.Logger, err error, attrs ...any) {
 	}
 	d.mu.Unlock()
 	if !known {
-		log.Error("a defect of hamlet: please report it with this stack", append(attrs, "reason", err.Error(), "stack", string(defect.Stack))...)
+		log.Error("a defect of hamlet: please report it with this stack",
+			append(attrs, "reason", err.Error(), "stack", string(defect.Stack))...)
 	}
 }
 

@@ -76,7 +76,8 @@ func Body(tenant string, b *stream.Body) (_ model.Body, _ Parsing, err error) {
 		m := mail.Parse(b.Mail)
 		return model.Body{Tenant: tenant, Message: message(&m)}, Parsing{Raw: m.Raw, Reason: m.Reason, Mail: &m}, nil
 	case stream.Text:
-		return model.Body{Tenant: tenant, Message: &feature.Message{Body: []byte(b.Text), BodyBytes: len(b.Text)}}, Parsing{}, nil
+		return model.Body{Tenant: tenant, Message: &feature.Message{Body: []byte(b.Text), BodyBytes: len(b.Text)}},
+			Parsing{}, nil
 	case stream.Vector:
 		v := make([]feature.Number, len(b.Vector)) // never nil: an empty vector is a body
 		for i, n := range b.Vector {

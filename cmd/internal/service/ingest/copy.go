@@ -22,7 +22,7 @@ type CopyConfig struct {
 	Events  stream.Appender           // the model's topic
 	Letters stream.Appender           // the topic of dead letters
 	Source  string                    // of the copies, whatever the records say
-	Tenants []string                  // that records may name; one alone is that of records without one. tokens.All: every one
+	Tenants []string                  // that records may name, or tokens.All; one alone is that of records without one
 	Copied  func(letters, events int) // called after each acknowledged batch, by several goroutines; may be nil
 	Log     *slog.Logger
 }
@@ -113,7 +113,8 @@ func (c *copier) Handle(ctx context.Context, batch []stream.Record, end int64) e
 	var events, letters []stream.Record
 	first := batch[0].Offset
 	if !c.known {
-		c.cfg.Log.Warn("the consumer group has no offset here: all records are copied", "topic", c.cfg.From, "partition", c.partition,
+		c.cfg.Log.Warn("the consumer group has no offset here: all records are copied",
+			"topic", c.cfg.From, "partition", c.partition,
 			"group", c.cfg.Group, "from_offset", first, "records", max(end-first, int64(len(batch))))
 	}
 	for i := range batch {
@@ -129,7 +130,8 @@ func (c *copier) Handle(ctx context.Context, batch []stream.Record, end int64) e
 		}
 	}
 	if len(letters) > 0 {
-		c.cfg.Log.Warn("records became dead letters", "topic", c.cfg.From, "partition", c.partition, "from_offset", first, "letters", len(letters))
+		c.cfg.Log.Warn("records became dead letters",
+			"topic", c.cfg.From, "partition", c.partition, "from_offset", first, "letters", len(letters))
 		if err := c.cfg.Letters.Append(ctx, letters...); err != nil {
 			return fmt.Errorf("write dead letters: %w", err)
 		}

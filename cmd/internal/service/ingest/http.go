@@ -205,7 +205,8 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request, rights *tokens.Rig
 	return len(records), nil
 }
 
-var errUnknownToken = refuse(http.StatusUnauthorized, "the header Authorization must be: Bearer, and a token of this ingest")
+var errUnknownToken = refuse(http.StatusUnauthorized,
+	"the header Authorization must be: Bearer, and a token of this ingest")
 
 var errBusy = refuse(http.StatusTooManyRequests, "too many requests under way: try again")
 
@@ -234,7 +235,8 @@ func (h *HTTP) receive(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		if len(body) == cap(body) {
 			larger := min(2*cap(body), maxRequest+smallBody)
 			if !h.memory.TryAcquire(int64(larger - cap(body))) {
-				return body, refuse(http.StatusTooManyRequests, "the requests under way take all the memory that they may: try again")
+				return body, refuse(http.StatusTooManyRequests,
+					"the requests under way take all the memory that they may: try again")
 			}
 			body = append(make([]byte, 0, larger), body...)
 		}
@@ -252,7 +254,8 @@ func (h *HTTP) receive(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		case errors.As(err, &tooLarge):
 			return body, refuse(http.StatusRequestEntityTooLarge, "the request is larger than %d bytes", maxRequest)
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return body, refuse(http.StatusRequestTimeout, "the request did not arrive in time: %d bytes in %v; it may take %v, and %d bytes must come each second after the first %v",
+			return body, refuse(http.StatusRequestTimeout, "the request did not arrive in time: %d bytes in %v; "+
+				"it may take %v, and %d bytes must come each second after the first %v",
 				len(body), allowed, h.cfg.ReadTimeout, minBodyRate, h.cfg.StallTime)
 		default:
 			return body, refuse(http.StatusBadRequest, "the request cannot be read: %v", err)

@@ -65,7 +65,8 @@ const (
 // FindEnd finds the last event from a source. Without one the source would be sent again.
 // So it searches ten million records before it gives up with a warning.
 func FindEnd(ctx context.Context, events follow.Config, log *slog.Logger) (*End, error) {
-	return search{quietly: searchQuietly, limit: searchLimit, logEvery: logEvery, log: log.With("log", events.Name)}.end(ctx, events)
+	return search{quietly: searchQuietly, limit: searchLimit, logEvery: logEvery,
+		log: log.With("log", events.Name)}.end(ctx, events)
 }
 
 // A search has the limits of a FindEnd, in records.
@@ -169,7 +170,8 @@ func (m *Mark) isOf(items Items) (bool, error) {
 // CheckSynthetic returns ErrMixed if a topic holds any event that is not synthetic
 // mail. It reads the whole topic.
 func CheckSynthetic(ctx context.Context, events follow.Config) error {
-	_, found, err := follow.Last(ctx, events, math.MaxInt64, func(r *stream.Record) bool { return !isSynthetic(r) && !stream.IsStanding(r.Headers) })
+	_, found, err := follow.Last(ctx, events, math.MaxInt64,
+		func(r *stream.Record) bool { return !isSynthetic(r) && !stream.IsStanding(r.Headers) })
 	if found {
 		err = holdsReal(events.Name)
 	}

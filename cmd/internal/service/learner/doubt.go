@@ -32,9 +32,11 @@ func newSourceMetrics(counters func(name, help string, labels ...string) *promet
 	return &sourceMetrics{
 		named: map[string]bool{},
 		doubtful: counters("hamlet_learner_source_doubted_labels_total",
-			"Events learnt whose label is probably false, by source: the first fifty sources with ten of them, from then on, and all others together.",
+			"Events learnt whose label is probably false, by source: "+
+				"the first fifty sources with ten of them, from then on, and all others together.",
 			"source"),
-		learnt: counters("hamlet_learner_source_labels_total", "Events learnt, of the sources in source_doubted_labels_total.", "source"),
+		learnt: counters("hamlet_learner_source_labels_total",
+			"Events learnt, of the sources in source_doubted_labels_total.", "source"),
 	}
 }
 
@@ -74,7 +76,8 @@ func (l *doubtLog) note(log *slog.Logger, now time.Time, source string, φ float
 	if len(worst) == 0 {
 		return // doubts counts a bounded number of sources, and none of them has any
 	}
-	log.Info("labels are probably false", "since_last", l.doubts.Doubtful()-l.logged, "so_far", l.doubts.Doubtful(), "of", l.doubts.Learnt(),
+	log.Info("labels are probably false", "since_last", l.doubts.Doubtful()-l.logged, "so_far", l.doubts.Doubtful(),
+		"of", l.doubts.Learnt(),
 		"worst_source", worst[0].Source, "its_doubtful", worst[0].Doubtful, "its_labels", worst[0].Learnt)
 	l.logged, l.next = l.doubts.Doubtful(), now.Add(doubtLogEvery)
 }

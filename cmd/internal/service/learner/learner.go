@@ -91,7 +91,7 @@ type Config struct {
 	Topic       string        // that log's name in dead letters and predictions
 	Letters     stream.Appender
 	Receipts    stream.Appender
-	Predictions stream.Appender       // takes what was predicted of each event before its label was learnt; nil: nobody wants it
+	Predictions stream.Appender       // of each event before its label was learnt; nil: nobody wants them
 	Alerts      stream.AlertPublisher // nil: alarms are logged and counted only
 	Runner      model.Runner          // computes a model's slow work in the background; nil: the model waits for it
 	Store       Store
@@ -100,7 +100,7 @@ type Config struct {
 	Name        string              // the model's
 	Writer      string              // names this process to people, as "web-2/4711"; no spaces
 	SaveEvery   time.Duration       // the time between the beginnings of two saves, at least; default SaveEvery
-	SaveBytes   int64               // bytes of models that saves write in a minute, about: see affords; 0: any number, and the store may lose what was saved
+	SaveBytes   int64               // about, that saves write in a minute: see affords; 0: any number
 	AdoptConfig bool                // continue a model that was made with another configuration
 	Observe     func(Applied)       // called in order for each record; may be nil
 	Answered    Answered            // told of the labels of mail; nil: nobody wants them
@@ -132,7 +132,8 @@ const (
 
 // String returns the outcome's name in metrics.
 func (o Outcome) String() string {
-	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out", "corrected", "uncorrected", "followed", "assumed", "not-assumed"}[o]
+	return [...]string{"learned", "duplicate", "dead-letter", "relearned", "unlearned", "left-out", "corrected",
+		"uncorrected", "followed", "assumed", "not-assumed"}[o]
 }
 
 // Taught reports whether the model has learnt a label that somebody gave.
@@ -153,7 +154,7 @@ type Status struct {
 	Loaded   bool      // there is a model
 	Active   bool      // this learner publishes and saves; else it is a standby
 	Holder   string    // who is active, as far as it is known: the writer of the lease
-	Backlog  int       // what a standby keeps until a save covers it, beside predictions: alerts, dead letters, receipts, labels
+	Backlog  int       // of a standby: alerts, dead letters, receipts and labels that no save covers
 	Next     int64     // next offset to read
 	End      int64     // the log's end, as of the last fetch
 	Awaits   int64     // a standby is behind the saved model, which stands here; 0: it is not
@@ -224,7 +225,8 @@ func New(cfg Config) (*Learner, error) {
 	cfg.Follow.PollInterval = cmp.Or(cfg.Follow.PollInterval, min(cfg.SaveEvery, phasePoll))
 	follower := follow.New(cfg.Follow)
 	l := &Learner{cfg: cfg, follower: follower, answered: follower.Answered, fresh: fresh, writer: newWriter(cfg.Writer)}
-	l.watch = &watch{store: cfg.Store, writer: l.writer, mayAct: l.mayAct, beaten: cfg.Metrics.beaten, failed: l.lookedInVain, now: time.Now}
+	l.watch = &watch{store: cfg.Store, writer: l.writer, mayAct: l.mayAct, beaten: cfg.Metrics.beaten,
+		failed: l.lookedInVain, now: time.Now}
 	l.muting.silent.Store(cfg.Shadow != nil)
 	return l, nil
 }
@@ -244,7 +246,8 @@ func shown(writer string) string {
 func (l *Learner) Run(ctx context.Context) error {
 	l.running = ctx
 	defer l.savings.Wait()
-	beside, stop := context.WithCancel(context.WithoutCancel(ctx)) // the lease outlasts ctx: the model is saved before it is released
+	// The lease outlasts ctx: the model is saved before it is released.
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var others sync.WaitGroup
 	defer others.Wait()
 	defer stop()

@@ -36,7 +36,8 @@ func withdrawalReceipt(e *stream.Event, effect *model.Effect) stream.Receipt {
 	}
 	if took.Events > 0 {
 		receipt.Withdrawn, receipt.Trust, receipt.Since = wire.Label(took.Spam).String(), took.Trust, took.Since
-		receipt.Curvature, receipt.Shift, receipt.KL, receipt.LogDetV = took.Site.H, took.Site.Eta, took.Site.KL, took.Site.LogDetV
+		receipt.Curvature, receipt.Shift, receipt.KL, receipt.LogDetV = took.Site.H, took.Site.Eta, took.Site.KL,
+			took.Site.LogDetV
 		receipt.Counted, receipt.Traces = took.Counted, stream.ReceiptTraces
 		if took.Uncounted {
 			receipt.Traces = append(slices.Clone(receipt.Traces), stream.TraceCounts)
@@ -71,8 +72,10 @@ func (w *worker) addReceipt(receipt *stream.Receipt, trace stream.Trace) error {
 	if receipt.Events == 0 {
 		level = slog.LevelDebug
 	}
-	w.log.Log(context.Background(), level, "withdrawn or corrected", append(trace.LogAttrs(), "action", receipt.Action, "outcome", receipt.Outcome, "events", receipt.Events,
-		"event", receipt.Event, "offset", receipt.Offset, "kl", receipt.KL, "delta_log_det_v", receipt.LogDetV, "counted", receipt.Counted)...)
+	w.log.Log(context.Background(), level, "withdrawn or corrected",
+		append(trace.LogAttrs(), "action", receipt.Action, "outcome", receipt.Outcome, "events", receipt.Events,
+			"event", receipt.Event, "offset", receipt.Offset, "kl", receipt.KL, "delta_log_det_v", receipt.LogDetV,
+			"counted", receipt.Counted)...)
 	return nil
 }
 

@@ -55,11 +55,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return g
 	}
 	m.records = counters("hamlet_learner_records_total",
-		"Records read, by what became of them: learned, relearned, unlearned, corrected, uncorrected (a correction that changed nothing), duplicate, left-out, followed (a role of a source), assumed, not-assumed, dead-letter.", "partition", "outcome")
+		"Records read, by what became of them: "+
+			"learned, relearned, unlearned, corrected, uncorrected (a correction that changed nothing), duplicate, left-out, "+
+			"followed (a role of a source), assumed, not-assumed, dead-letter.", "partition", "outcome")
 	m.doubted = counters("hamlet_learner_doubted_labels_total",
 		"Events learnt whose label is probably false (label trust below one half), by the label given.", "label")
 	m.rawMail = counter("hamlet_learner_raw_mail_total", "Mails that were read as raw text, in whole or part.")
-	m.logLoss = counter("hamlet_learner_log_loss_nats_total", "Sum of the log loss of each event before it was learnt, against the label given.")
+	m.logLoss = counter("hamlet_learner_log_loss_nats_total",
+		"Sum of the log loss of each event before it was learnt, against the label given.")
 	m.scored = counter("hamlet_learner_scored_total", "Events in log_loss_nats_total.")
 	m.wrong = counter("hamlet_learner_wrong_total", "Events that the model classified wrongly before it learnt them.")
 	m.failedSave = counter("hamlet_learner_failed_saves_total", "Saves that failed; the learner goes on and tries again.")
@@ -68,39 +71,57 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.events = gauge("hamlet_learner_events", "The model's event count.")
 	m.epsilon = gauge("hamlet_learner_label_flip_rate", "The model's estimate of the labels' flip rate.")
 	m.unsaved = gauge("hamlet_learner_unsaved_records", "Records read since the last save.")
-	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds", "Time since the oldest record was read that no save covers; 0 if all are saved.")
-	m.active = gauge("hamlet_learner_active", "1 for the learner that publishes and saves the model, 0 for a standby.", "model")
-	m.kept = gauge("hamlet_learner_kept", "Alerts, dead letters, receipts and labels that a standby keeps until a save covers them.")
-	m.lost = gauge("hamlet_learner_log_lost_records", "Records that the log has lost and the saved model had learnt, when this learner had to step back to an older version.")
+	m.unsavedFor = gauge("hamlet_learner_unsaved_seconds",
+		"Time since the oldest record was read that no save covers; 0 if all are saved.")
+	m.active = gauge("hamlet_learner_active", "1 for the learner that publishes and saves the model, 0 for a standby.",
+		"model")
+	m.kept = gauge("hamlet_learner_kept",
+		"Alerts, dead letters, receipts and labels that a standby keeps until a save covers them.")
+	m.lost = gauge("hamlet_learner_log_lost_records", "Records that the log has lost and the saved model had learnt, "+
+		"when this learner had to step back to an older version.")
 	m.takeovers = counters("hamlet_learner_takeovers_total",
-		"How often this learner became active, by why: free (nobody was), lapsed (the one before beat no more), again (it had lost the lease or the store its data).", "why")
+		"How often this learner became active, by why: free (nobody was), lapsed (the one before beat no more), "+
+			"again (it had lost the lease or the store its data).", "why")
 	for _, why := range []string{takenFree, takenLapsed, takenAgain} {
 		m.takeovers.WithLabelValues(why)
 	}
 	factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "hamlet_learner_beat_age_seconds",
-		Help: "Time since the active learner last beat in the store; 0 for a standby. Above 1 s a standby takes over."}, m.beatAge)
+		Help: "Time since the active learner last beat in the store; 0 for a standby. Above 1 s a standby takes over."},
+		m.beatAge)
 	m.shadowing = factory.NewGaugeVec(prometheus.GaugeOpts{Name: "hamlet_learner_shadow",
-		Help: "Of a shadow: 1 while nobody hears its alarms, 0 once it is promoted and answers in the place of the model of."}, []string{"model", "of"})
+		Help: "Of a shadow: 1 while nobody hears its alarms, " +
+			"0 once it is promoted and answers in the place of the model of."}, []string{"model", "of"})
 	m.saves = factory.NewHistogram(prometheus.HistogramOpts{Name: "hamlet_learner_save_seconds",
 		Help: "Time to save a checkpoint, beside learning.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)})
-	m.bytes = factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_model_bytes", Help: "Size of the model as last saved."})
+	m.bytes = factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_model_bytes",
+		Help: "Size of the model as last saved."})
 	m.sources = newSourceMetrics(counters)
 	m.trust = newTrustMetrics()
 	if r != nil {
 		r.MustRegister(m.trust)
 	}
 
-	m.alarm = gauge("hamlet_alarm", "1 while an incident of this kind is open, else 0: label-noise, source, covariate, concept, or unknown while it is suspected; of mail and text or of vectors.", "kind", "body")
+	m.alarm = gauge("hamlet_alarm", "1 while an incident of this kind is open, else 0: "+
+		"label-noise, source, covariate, concept, or unknown while it is suspected; "+
+		"of mail and text or of vectors.", "kind", "body")
 	m.level = gauge("hamlet_alarm_level", "The alarm's level; of label noise ln SNR − ln N.", "kind", "body")
-	m.reference = gauge("hamlet_alarm_reference", "What the level is compared with; of label noise its running median.", "kind", "body")
-	m.threshold = gauge("hamlet_alarm_threshold", "What raises the alarm; of label noise the drop below the reference.", "kind", "body")
-	m.flipRate = gauge("hamlet_flip_rate", "The flip rate of the labels of mail and text, or of vectors, after the latest event.", "body")
-	m.gateOpen = gauge("hamlet_gate_open", "1 while the ensembles or second head of mail and text take part in its answers, 0 while the head answers alone.", "body")
-	m.gateLead = gauge("hamlet_gate_lead_nats", "By how much they have lowered the recent log loss; below 0 they would have raised it.", "body")
+	m.reference = gauge("hamlet_alarm_reference", "What the level is compared with; of label noise its running median.",
+		"kind", "body")
+	m.threshold = gauge("hamlet_alarm_threshold", "What raises the alarm; of label noise the drop below the reference.",
+		"kind", "body")
+	m.flipRate = gauge("hamlet_flip_rate",
+		"The flip rate of the labels of mail and text, or of vectors, after the latest event.", "body")
+	m.gateOpen = gauge("hamlet_gate_open",
+		"1 while the ensembles or second head of mail and text take part in its answers, "+
+			"0 while the head answers alone.", "body")
+	m.gateLead = gauge("hamlet_gate_lead_nats",
+		"By how much they have lowered the recent log loss; below 0 they would have raised it.", "body")
 	m.windowBytes = gauge("hamlet_window_bytes", "Bytes of the model that are its windows of past events.")
 	m.pendingAlerts = gauge("hamlet_alerts_pending", "Alerts that are not acknowledged yet. Saves wait for them.")
-	m.alerts = counters("hamlet_alerts_total", "Transitions of incidents, by kind and state: suspected, raised, cleared, withdrawn.", "partition", "kind", "body", "state")
-	m.rebuilds = counters("hamlet_rebuilds_total", "Rebuilds of ensembles, by outcome: ok, or failed and the one before goes on.", "ensemble", "outcome")
+	m.alerts = counters("hamlet_alerts_total", "Transitions of incidents, by kind and state: "+
+		"suspected, raised, cleared, withdrawn.", "partition", "kind", "body", "state")
+	m.rebuilds = counters("hamlet_rebuilds_total",
+		"Rebuilds of ensembles, by outcome: ok, or failed and the one before goes on.", "ensemble", "outcome")
 	return m
 }
 
@@ -166,7 +187,8 @@ func (m *Metrics) drop(name string) {
 // dropActive removes what one learner alone is to show.
 func (m *Metrics) dropActive() {
 	m.lastBeat.Store(0)
-	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold, m.gateOpen, m.gateLead, m.pendingAlerts, m.unsaved, m.unsavedFor} {
+	for _, g := range []*prometheus.GaugeVec{m.alarm, m.level, m.reference, m.threshold, m.gateOpen, m.gateLead,
+		m.pendingAlerts, m.unsaved, m.unsavedFor} {
 		g.Reset()
 	}
 }

@@ -47,7 +47,8 @@ func (l *Learner) open(ctx context.Context) (*worker, error) {
 	log := l.cfg.Log.With("model", l.cfg.Name)
 	w := &worker{l: l, log: log, phase: standby, again: l.retakeAt, outbox: outbox{publisher: l.cfg.Alerts, log: log}}
 	w.confirm = func(context.Context) error { return nil } // until the follower gives its own
-	if err := retry(ctx, log, "look for models of several partitions", func() error { return l.cfg.Store.Layout(ctx) }); err != nil {
+	if err := retry(ctx, log, "look for models of several partitions",
+		func() error { return l.cfg.Store.Layout(ctx) }); err != nil {
 		return nil, err
 	}
 	for again := false; ; {
@@ -73,7 +74,8 @@ func (l *Learner) open(ctx context.Context) (*worker, error) {
 				// What it covers may be of an end that the log has lost. So it covers nothing of what this
 				// learner has to publish, and whoever is active next goes on from the checkpoint before it.
 				w.back = &stepBack{to: from.version}
-				log.Warn("the newest version of the model is damaged: going on from one before it", "damaged", head.Version, "version", from.version)
+				log.Warn("the newest version of the model is damaged: going on from one before it",
+					"damaged", head.Version, "version", from.version)
 			}
 		} else if head != nil {
 			w.judged = *head
@@ -101,7 +103,8 @@ func (from *origin) isAt(head *state.Heading) bool {
 // isBefore reports whether what stands at the head was saved later by the lineage of the checkpoint.
 func (from *origin) isBefore(head *state.Heading) bool {
 	c := from.head
-	return c != nil && from.version <= head.Version && c.Position.Next <= head.Next && lineage{c.Epoch, c.Writer} == lineage{head.Epoch, head.Writer}
+	return c != nil && from.version <= head.Version && c.Position.Next <= head.Next &&
+		lineage{c.Epoch, c.Writer} == lineage{head.Epoch, head.Writer}
 }
 
 // readable reports whether the manifest of what stands at the head can be read.
@@ -149,7 +152,8 @@ func (w *worker) begin(from origin) {
 	} else {
 		w.position, w.known, w.followed = head.Position, true, lineage{head.Epoch, head.Writer}
 		w.noteSaved(head, from.version)
-		w.log.Info("going on from a checkpoint", "version", from.version, "events", head.Events, "next_offset", head.Position.Next)
+		w.log.Info("going on from a checkpoint",
+			"version", from.version, "events", head.Events, "next_offset", head.Position.Next)
 	}
 	if l.cfg.Runner != nil {
 		w.model.SetRunner(l.cfg.Runner)
@@ -160,7 +164,8 @@ func (w *worker) begin(from origin) {
 	w.publishStatus()
 	for _, a := range w.status.Alarms {
 		if a.Status.Raised && !l.silent() {
-			w.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since, "reading", w.status.Reading.String())
+			w.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since,
+				"reading", w.status.Reading.String())
 		}
 	}
 }
@@ -176,9 +181,11 @@ func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopts *model.Co
 		return nil, nil, err
 	}
 	cfg := l.cfg.Model
-	if cfg.WithoutSources == nil || !l.cfg.AdoptConfig && !slices.ContainsFunc(cfg.WithoutSources, func(name string) bool { return !m.LeavesOut(name) }) {
+	if cfg.WithoutSources == nil || !l.cfg.AdoptConfig &&
+		!slices.ContainsFunc(cfg.WithoutSources, func(name string) bool { return !m.LeavesOut(name) }) {
 		if here, there := len(cfg.WithoutSources), len(m.Config().WithoutSources); cfg.WithoutSources != nil && here < there {
-			l.cfg.Log.Warn("the model leaves out more sources than the configuration says, and goes on without them until it adopts the configuration",
+			l.cfg.Log.Warn("the model leaves out more sources than the configuration says, "+
+				"and goes on without them until it adopts the configuration",
 				"here", here, "in_the_model", there)
 		}
 		cfg.WithoutSources = m.Config().WithoutSources
@@ -209,7 +216,8 @@ func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopts *model.Co
 	case !l.cfg.AdoptConfig:
 		return nil, nil, &ConfigError{differences, err}
 	}
-	l.cfg.Log.Warn("the model adopts another configuration once this learner is active", "differences", strings.Join(differences, "; "))
+	l.cfg.Log.Warn("the model adopts another configuration once this learner is active",
+		"differences", strings.Join(differences, "; "))
 	return m, &cfg, nil
 }
 

@@ -107,7 +107,8 @@ func (o *outbox) publish(ctx context.Context) (tried bool, err error) {
 		o.pauses = backoff.NewExponentialBackOff()
 		o.pauses.InitialInterval, o.pauses.MaxInterval, o.pauses.Multiplier = 250*time.Millisecond, 30*time.Second, 2
 		o.pauses.Reset()
-		o.log.Warn("alerts cannot be published: learning goes on, saving waits for them", "alerts", len(o.pending), "error", err)
+		o.log.Warn("alerts cannot be published: learning goes on, saving waits for them",
+			"alerts", len(o.pending), "error", err)
 	}
 	o.pause = o.pauses.NextBackOff()
 	o.next = time.Now().Add(o.pause)

@@ -82,7 +82,8 @@ func (w *worker) saveIfDue(ctx context.Context, quiet bool) error {
 		}
 		w.l.saveNow.Store(false)
 		w.debt += float64(len(w.saveBytes)) // startSave's copy
-	case !w.unsaved && w.l.cfg.SaveBytes <= 0 && w.status.Version != 0 && now.Sub(w.lastSave) >= checkEvery*w.l.cfg.SaveEvery:
+	case !w.unsaved && w.l.cfg.SaveBytes <= 0 && w.status.Version != 0 &&
+		now.Sub(w.lastSave) >= checkEvery*w.l.cfg.SaveEvery:
 		if err := w.startSave(ctx); err != nil {
 			return err
 		}
@@ -193,7 +194,8 @@ func (w *worker) takeIn() error {
 		return s.err
 	}
 	if s.again && s.version != w.status.Version {
-		w.log.Warn("the state had lost what was saved: it was saved again", "version_before", w.status.Version, "version", s.version)
+		w.log.Warn("the state had lost what was saved: it was saved again",
+			"version_before", w.status.Version, "version", s.version)
 	}
 	w.noteSaved(s.copied, s.version)
 	w.size = len(s.copied.Model)
@@ -204,7 +206,8 @@ func (w *worker) takeIn() error {
 	w.publishStatus()
 	w.l.cfg.Metrics.saved(s.took, len(s.copied.Model))
 	w.l.cfg.Metrics.trust.show(w.model.Sources())
-	w.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next, "took", s.took)
+	w.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next,
+		"took", s.took)
 	if w.failing {
 		w.failing = false
 		w.log.Info("the state can be reached again", "next_offset", s.copied.Position.Next)

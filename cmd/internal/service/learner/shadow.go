@@ -74,7 +74,8 @@ func (l *Learner) hear(ctx context.Context) (answered bool) {
 	promoted := err == nil && p.Model == l.cfg.Name
 	if l.muting.silent.Swap(!promoted) == promoted {
 		if promoted {
-			l.cfg.Log.Info("promoted: answers come from this model, and its alarms are heard", "in_place_of", l.cfg.Shadow.Of, "by", p.By)
+			l.cfg.Log.Info("promoted: answers come from this model, and its alarms are heard",
+				"in_place_of", l.cfg.Shadow.Of, "by", p.By)
 		} else {
 			l.cfg.Log.Info("no longer promoted: nobody hears this model's alarms", "shadow_of", l.cfg.Shadow.Of)
 		}

@@ -54,7 +54,8 @@ func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, 
 			err = w.l.restoreInto(&from)
 		}
 		if err != nil {
-			w.log.Warn("a version that the log still has cannot be used: trying the one before", "version", v.Version, "error", err)
+			w.log.Warn("a version that the log still has cannot be used: trying the one before",
+				"version", v.Version, "error", err)
 			continue
 		}
 		w.backlog = backlog{}
@@ -66,7 +67,8 @@ func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, 
 			w.status.LostRecords = before - p.Next
 		}
 		w.log.Error("the log has lost records that the saved model had learnt: going on from an older version",
-			"reason", why, "log_ends_at", bounds.End, "saved_next_offset", before, "lost_records", w.status.LostRecords, "version", v.Version,
+			"reason", why, "log_ends_at", bounds.End, "saved_next_offset", before, "lost_records", w.status.LostRecords,
+			"version", v.Version,
 			"labels_lost_at_most", events-w.model.Events(), "given_since", v.Saved.Format(time.RFC3339))
 		if v.Replaced {
 			w.log.Error("that version was replaced by another model, whose versions the log does not have: "+
@@ -74,6 +76,7 @@ func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, 
 		}
 		return nil
 	}
-	return fmt.Errorf("no kept version of the model follows from this log: restore the log or the model from a backup of one time, " +
+	return fmt.Errorf("no kept version of the model follows from this log: " +
+		"restore the log or the model from a backup of one time, " +
 		"or name another model, which learns this log from its beginning")
 }

@@ -92,7 +92,8 @@ func (w *worker) judge(ctx context.Context, head *state.Heading) error {
 	case *head == w.judged:
 		return nil
 	case w.back != nil, (lineage{head.Epoch, head.Writer}) != w.followed:
-		return fmt.Errorf("%w: version %d of the model was saved by another learner, or an operator has put it there", follow.ErrReload, head.Version)
+		return fmt.Errorf("%w: version %d of the model was saved by another learner, or an operator has put it there",
+			follow.ErrReload, head.Version)
 	}
 	if w.awaits = head.Next; w.awaits > w.position.Next {
 		return nil
@@ -146,19 +147,22 @@ func (w *worker) late(now time.Time) error {
 	if now.Before(w.overdue.at) {
 		return nil
 	}
-	return fmt.Errorf("%w: the saved model stands at offset %d, and this one has come to %d in %v", follow.ErrReload, w.awaits, w.position.Next, overdueAfter)
+	return fmt.Errorf("%w: the saved model stands at offset %d, and this one has come to %d in %v",
+		follow.ErrReload, w.awaits, w.position.Next, overdueAfter)
 }
 
 // acquire takes the lease, and makes this standby the active learner if the head is still as it
 // was judged.
 func (w *worker) acquire(ctx context.Context, seen state.Lease) error {
 	began := time.Now()
-	defer func() { w.again = time.Now().Add(max(phasePoll, time.Since(began))) }() // a store that is slow to fail must not keep it from following
+	// A store that is slow to fail must not keep it from following.
+	defer func() { w.again = time.Now().Add(max(phasePoll, time.Since(began))) }()
 	if !w.backlog.whole() {
 		return fmt.Errorf("%w: a standby could not keep all that is to be published", follow.ErrReload)
 	}
 	if w.adopts != nil && w.position.Next != w.status.SavedEnd && w.model.Numerics() != w.l.fresh.Numerics() {
-		return fmt.Errorf("%w: the saved model adopts this program's numerics, and what was learnt since is learnt again", follow.ErrReload)
+		return fmt.Errorf("%w: the saved model adopts this program's numerics, and what was learnt since is learnt again",
+			follow.ErrReload)
 	}
 	store := w.l.cfg.Store
 	lease, err := store.Acquire(ctx, seen, w.l.writer)
@@ -223,11 +227,13 @@ func (w *worker) activate(seen state.Lease, began time.Time) {
 	w.l.cfg.Metrics.taken(why)
 	w.lastSave = began.Add(-w.l.cfg.SaveEvery) // soon
 	if n := w.backlog.forgotten; n > 0 {
-		w.log.Warn("the state was long not saved: a standby could not keep all predictions, and some events have none", "predictions", n)
+		w.log.Warn("the state was long not saved: a standby could not keep all predictions, and some events have none",
+			"predictions", n)
 	}
 	items, predicted := w.backlog.take()
 	w.predicted = append(w.predicted, predicted...)
-	w.log.Info("active: this learner publishes and saves the model", "epoch", w.lease.Epoch, "why", why, "events", w.model.Events(),
+	w.log.Info("active: this learner publishes and saves the model",
+		"epoch", w.lease.Epoch, "why", why, "events", w.model.Events(),
 		"next_offset", w.position.Next, "saved_next_offset", w.status.SavedEnd, "kept", len(items))
 	if w.back != nil {
 		w.noteUnsaved(time.Now)
@@ -315,7 +321,8 @@ func (w *worker) standBy() {
 	l.retakeAt = time.Now().Add(retakeAfter)
 	w.again = l.retakeAt
 	w.publishStatus()
-	w.log.Info("standby: this learner follows the model", "events", w.model.Events(), "next_offset", w.position.Next, "kept", w.backlog.len())
+	w.log.Info("standby: this learner follows the model",
+		"events", w.model.Events(), "next_offset", w.position.Next, "kept", w.backlog.len())
 }
 
 // publishBacklog hands on what was kept as a standby.

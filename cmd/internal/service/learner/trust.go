@@ -25,7 +25,8 @@ func newTrustMetrics() *trustMetrics {
 	labels := []string{"partition", "body", "source"}
 	return &trustMetrics{
 		weight: prometheus.NewDesc("hamlet_learner_source_weight",
-			"How much the next label of a source counts, 0 to 1, by its agreement with others and by its role: the twenty sources with most labels.", labels, nil),
+			"How much the next label of a source counts, 0 to 1, by its agreement with others and by its role: "+
+				"the twenty sources with most labels.", labels, nil),
 		flipRate: prometheus.NewDesc("hamlet_learner_source_flip_rate",
 			"How often labels of a source contradict the model, of the sources in source_weight.", labels, nil),
 	}

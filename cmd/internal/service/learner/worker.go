@@ -223,7 +223,8 @@ const shareAfter = 2 * time.Second
 
 // share frees the model's tables while a scorer of this process has the same ones and nothing is learnt.
 func (w *worker) share() {
-	if w.l.cfg.Served == nil || w.unsaved || w.running != nil || w.status.Version == 0 || time.Since(w.quietSince) < shareAfter {
+	if w.l.cfg.Served == nil || w.unsaved || w.running != nil || w.status.Version == 0 ||
+		time.Since(w.quietSince) < shareAfter {
 		return
 	}
 	if served := w.l.cfg.Served(w.status.SHA256); served != nil && w.model.ShareTables(served) {
@@ -268,7 +269,8 @@ func (w *worker) finish(ctx context.Context) error {
 }
 
 func (w *worker) unsavedError(err error) error {
-	return fmt.Errorf("the events learnt since offset %d were not saved and will be learnt again: %w", w.status.SavedEnd, err)
+	return fmt.Errorf("the events learnt since offset %d were not saved and will be learnt again: %w",
+		w.status.SavedEnd, err)
 }
 
 // body returns the body that a model will read, nil without one.
@@ -317,7 +319,8 @@ func (w *worker) apply(r *stream.Record, in *incoming) error {
 		w.letters.dead = append(w.letters.dead, w.deadLetter(r, applied.Reason))
 		if w.refused++; w.refused <= 10 || w.refused%1000 == 0 { // a bad feed must not fill the log
 			reason := applied.Reason[:min(len(applied.Reason), 200)] // the letter has all of it
-			w.log.Warn("dead letter", append(stream.RecordTrace(r.Headers).LogAttrs(), "offset", r.Offset, "reason", reason, "so_far", w.refused)...)
+			w.log.Warn("dead letter",
+				append(stream.RecordTrace(r.Headers).LogAttrs(), "offset", r.Offset, "reason", reason, "so_far", w.refused)...)
 		}
 	case applied.Effect.Duplicate:
 		applied.Outcome = Duplicate
@@ -359,7 +362,8 @@ func (w *worker) setAside(r *stream.Record, p *model.PanicError) error {
 		return fmt.Errorf("offset %d: the event was set aside and is learnt all the same: %w", r.Offset, p)
 	}
 	w.l.aside = append(w.l.aside, p.Key)
-	w.log.Error("the model panicked while it learnt an event, which is set aside", "offset", r.Offset, "key", p.Key, "reason", p.Error())
+	w.log.Error("the model panicked while it learnt an event, which is set aside",
+		"offset", r.Offset, "key", p.Key, "reason", p.Error())
 	return fmt.Errorf("%w: the model is loaded again without the event at offset %d", follow.ErrReload, r.Offset)
 }
 

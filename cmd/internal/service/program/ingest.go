@@ -113,7 +113,8 @@ func (f *ingestFlags) checkCopy(hasSource bool) error {
 	case len(f.Source) != 1 || f.Source[0].Share != 0:
 		return cli.Usagef("--from-topic: name the source of its events with --source NAME")
 	case f.Rate != 0 || !f.Resume:
-		return cli.Usagef("--from-topic goes on where its consumer group is, as fast as it goes: leave --rate and --no-resume out")
+		return cli.Usagef("--from-topic goes on where its consumer group is, as fast as it goes: " +
+			"leave --rate and --no-resume out")
 	}
 	return errors.Join(f.CheckAt(f.HTTP, ""), settings.Check(f.Kafka, f.Topic))
 }
@@ -237,7 +238,8 @@ func (f *ingestFlags) stream(ctx context.Context, src *ingest.Input, read follow
 }
 
 // http returns what ingest serves over HTTP.
-func (f *ingestFlags) http(m *ingestMetrics, file *tokens.File, topic stream.Topic, log *slog.Logger) (parts.HTTP, error) {
+func (f *ingestFlags) http(m *ingestMetrics, file *tokens.File, topic stream.Topic,
+	log *slog.Logger) (parts.HTTP, error) {
 	readiness := ingest.NewReadiness(func(ctx context.Context) error {
 		_, err := follow.Bounds(ctx, follow.Config{Log: topic, Name: topic.Name()})
 		return err

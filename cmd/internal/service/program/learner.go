@@ -110,7 +110,8 @@ func Learner(ctx context.Context, args []string, stdio cli.IO) (err error) {
 		return err
 	}
 	log.Info("learner starts", "model", f.ModelName.Model, "topic", s.Topic(),
-		"kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", alerts != nil, "save_every", f.SaveEvery, "dense", len(modelConfig.Dense), "shadow", f.Shadow,
+		"kafka", f.Kafka.Kafka, "redis", f.Redis.Redis, "alerts", alerts != nil, "save_every", f.SaveEvery,
+		"dense", len(modelConfig.Dense), "shadow", f.Shadow,
 		"ensembles", f.Ensembles, "alarms", !modelConfig.Alarms.Off)
 	err = s.Run(ctx, parts.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: l.Ready, Summary: l.Summary}, s.Learn(l))
 	return cli.Refused(err, learner.ErrRefused, state.ErrPartitions)

@@ -32,7 +32,8 @@ type decisions struct {
 func newDecisions(to Journal, logged bool, m *metrics, log *slog.Logger) *decisions {
 	j := &decisions{}
 	add := func(name string, write journal.Write, failing prometheus.Gauge) {
-		counters := journal.Counters{Written: m.written.WithLabelValues(name), Lost: m.lost.WithLabelValues(name), Failing: failing}
+		counters := journal.Counters{Written: m.written.WithLabelValues(name), Lost: m.lost.WithLabelValues(name),
+			Failing: failing}
 		j.keepers = append(j.keepers, journal.NewKeeper(write, counters, log))
 	}
 	if logged {
@@ -69,7 +70,8 @@ func (j *decisions) add(ctx context.Context, requests []*stream.Event, verdicts 
 			Time: now.UTC().Truncate(time.Microsecond), ID: v.Identity, MessageID: notes[i].messageID,
 			Verdict: v.Decision, P: v.P, Low: v.Interval[0], High: v.Interval[1], Reasons: notes[i].reasons,
 			Model: v.Model.Name + "/" + v.Model.SHA256[:12], Door: cmp.Or(questions.Door(ctx), directly),
-			Tenant: stream.Unaddressed(cmp.Or(requests[i].Tenant, stream.DefaultName)), MS: took, Request: stream.Unaddressed(v.ID),
+			Tenant: stream.Unaddressed(cmp.Or(requests[i].Tenant, stream.DefaultName)), MS: took,
+			Request: stream.Unaddressed(v.ID),
 		}
 		for _, k := range j.keepers {
 			k.Offer(e)
@@ -92,7 +94,8 @@ func (j *decisions) run(ctx context.Context) {
 
 // logDecision writes a decision to the log.
 func logDecision(log *slog.Logger, e *stream.JournalEntry) {
-	attrs := []any{"id", e.ID, "message_id", e.MessageID, "verdict", string(e.Verdict), "p", e.P, "lo", e.Low, "hi", e.High,
+	attrs := []any{"id", e.ID, "message_id", e.MessageID,
+		"verdict", string(e.Verdict), "p", e.P, "lo", e.Low, "hi", e.High,
 		"reasons", strings.Join(e.Reasons, "; "), "model", e.Model, "door", e.Door, "tenant", e.Tenant, "ms", e.MS}
 	if e.Request != "" {
 		attrs = append(attrs, "request", e.Request)

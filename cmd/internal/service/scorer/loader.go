@@ -188,7 +188,8 @@ func (l *loader) take(named state.Heading, version int64, c *state.Checkpoint, e
 		}
 		l.current.Store(fresh)
 		l.metrics.swaps.Inc()
-		l.log.Debug("another model is served", "model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events, "positions", fresh.ref.Positions)
+		l.log.Debug("another model is served",
+			"model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events, "positions", fresh.ref.Positions)
 		if old == nil {
 			l.log.Info("there is a model to serve", "model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events)
 		}
@@ -227,7 +228,8 @@ func (l *loader) relearn(named state.Heading) {
 		return
 	}
 	l.state = relearning
-	l.log.Warn("what the state holds now is not as far in the log as what is served, because the state or the log has lost something: "+
+	l.log.Warn("what the state holds now is not as far in the log as what is served, "+
+		"because the state or the log has lost something: "+
 		"the model from before is served until the new one has come as far; restart the scorer to serve the new one at once",
 		"model", l.name, "served_next_offset", l.current.Load().next, "next_offset", named.Next)
 }
@@ -247,10 +249,12 @@ func (l *loader) notePin(named *state.Heading) {
 	l.pin.Store(&now)
 	switch {
 	case now.lost:
-		l.log.Warn("the pinned version is gone, and the newest is served in its place: `hamlet model pin` another one, or `hamlet model unpin`",
+		l.log.Warn("the pinned version is gone, and the newest is served in its place: "+
+			"`hamlet model pin` another one, or `hamlet model unpin`",
 			"model", l.name, "version", now.version)
 	case now.version != 0:
-		l.log.Info("an operator pinned a version: it is served until `hamlet model unpin`", "model", l.name, "version", now.version)
+		l.log.Info("an operator pinned a version: it is served until `hamlet model unpin`",
+			"model", l.name, "version", now.version)
 	default:
 		l.log.Info("no version is pinned any more: the newest is served", "model", l.name, "version", before.version)
 	}

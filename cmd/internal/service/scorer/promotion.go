@@ -113,7 +113,8 @@ func (c *follower) ask(ctx context.Context) error {
 	switch {
 	case errors.Is(err, state.ErrNone):
 		if c.wanted.Model != c.name {
-			c.log.Warn("the state has lost which model is promoted: the own model answers again; hamlet model promote says it anew",
+			c.log.Warn("the state has lost which model is promoted: the own model answers again; "+
+				"hamlet model promote says it anew",
 				"model", c.name, "promoted", c.wanted.Model)
 		}
 		c.wanted = state.Promotion{Model: c.name}
@@ -160,13 +161,15 @@ func (c *follower) swap() bool {
 	if why := c.next.unfit(); why != "" {
 		if c.unfit != why {
 			c.unfit = why
-			c.log.Warn("the promoted model does not answer yet", "model", c.name, "promoted", c.next.name, "answering", answering, "reason", why)
+			c.log.Warn("the promoted model does not answer yet",
+				"model", c.name, "promoted", c.next.name, "answering", answering, "reason", why)
 		}
 		return false
 	}
 	c.answering.Store(c.next)
 	c.note()
-	c.log.Info("answers come from another model", "model", c.name, "before", answering, "now", c.next.name, "by", c.wanted.By)
+	c.log.Info("answers come from another model",
+		"model", c.name, "before", answering, "now", c.next.name, "by", c.wanted.By)
 	c.next, c.unfit, c.unread = nil, "", ""
 	return true
 }
@@ -189,7 +192,8 @@ func (l *loader) unfit() string {
 		return "not all of it could be loaded"
 	}
 	if numerics := current.info.Numerics; newer(numerics) {
-		return fmt.Sprintf("it is of numerics %s, and this program knows those up to %s: upgrade the scorers first", numerics, model.CurrentNumerics())
+		return fmt.Sprintf("it is of numerics %s, and this program knows those up to %s: upgrade the scorers first",
+			numerics, model.CurrentNumerics())
 	}
 	return ""
 }

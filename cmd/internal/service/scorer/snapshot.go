@@ -68,7 +68,8 @@ func countSources(m *model.Model) (n stream.Sources) {
 			doubted[s.Key] = true
 		}
 	}
-	return stream.Sources{Known: len(known), Anchors: len(anchors), Muted: len(muted), Doubted: len(doubted), LeftOut: len(m.Config().WithoutSources)}
+	return stream.Sources{Known: len(known), Anchors: len(anchors), Muted: len(muted), Doubted: len(doubted),
+		LeftOut: len(m.Config().WithoutSources)}
 }
 
 // age returns the time since the checkpoint was saved, 0 if the learner's clock is

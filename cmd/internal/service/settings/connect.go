@@ -84,14 +84,16 @@ func (f Kafka) Check() error {
 // Config returns the adapter's configuration.
 func (f Kafka) Config(clientID string, log *slog.Logger) (kafka.Config, error) {
 	if len(f.Kafka) == 0 {
-		return kafka.Config{}, errors.New("no Kafka: name its brokers with --kafka HOST:PORT (or HAMLET_KAFKA); `hamlet up` needs none")
+		return kafka.Config{}, errors.New("no Kafka: name its brokers with --kafka HOST:PORT (or HAMLET_KAFKA); " +
+			"`hamlet up` needs none")
 	}
 	return f.KafkaAccess.Config(f.Kafka, clientID, log)
 }
 
 // Config returns the adapter's configuration for the brokers at these addresses.
 func (f KafkaAccess) Config(brokers []string, clientID string, log *slog.Logger) (kafka.Config, error) {
-	cfg := kafka.Config{Brokers: brokers, ClientID: clientID, Log: log, MaxOutage: f.KafkaOutage, Seen: new(kafka.SeenTopics)}
+	cfg := kafka.Config{Brokers: brokers, ClientID: clientID, Log: log, MaxOutage: f.KafkaOutage,
+		Seen: new(kafka.SeenTopics)}
 	for _, addr := range brokers {
 		if err := checkAddress("kafka", addr); err != nil {
 			return cfg, err
@@ -154,7 +156,8 @@ func (f NATS) Check() error {
 // Config returns the adapter's configuration.
 func (f NATS) Config(name string, log *slog.Logger) (nats.Config, error) {
 	if f.NATS == "" {
-		return nats.Config{}, errors.New("no NATS: name its server with --nats nats://HOST:PORT (or HAMLET_NATS); `hamlet up` needs none")
+		return nats.Config{}, errors.New("no NATS: name its server with --nats nats://HOST:PORT (or HAMLET_NATS); " +
+			"`hamlet up` needs none")
 	}
 	cfg, err := f.NATSAccess.Config(f.NATS, name, log)
 	cfg.Inbox, cfg.InProcess = f.Inbox, f.InProcess
@@ -202,7 +205,8 @@ func (f Redis) Check() error {
 func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 	cfg := redis.Config{
 		Addr: f.Redis, Username: f.RedisUser, Password: f.RedisPassword, DB: f.RedisDB, Model: model, Log: log,
-		Cluster: f.RedisCluster, Sentinel: f.RedisSentinel, SentinelUsername: f.RedisSentinelUser, SentinelPassword: f.RedisSentinelPassword,
+		Cluster: f.RedisCluster, Sentinel: f.RedisSentinel, SentinelUsername: f.RedisSentinelUser,
+		SentinelPassword: f.RedisSentinelPassword,
 	}
 	addrs := strings.Split(f.Redis, ",")
 	switch {
@@ -220,7 +224,8 @@ func (f Redis) Config(model string, log *slog.Logger) (redis.Config, error) {
 		return cfg, errors.New("--redis-sentinel-user and --redis-sentinel-password need --redis-sentinel, the master's name")
 	}
 	for _, addr := range addrs {
-		if addr = strings.TrimSpace(addr); strings.HasPrefix(addr, "/") && !f.RedisCluster && f.RedisSentinel == "" { // the path of a socket
+		addr = strings.TrimSpace(addr)
+		if strings.HasPrefix(addr, "/") && !f.RedisCluster && f.RedisSentinel == "" { // the path of a socket
 			continue
 		}
 		if err := checkAddress("redis", addr); err != nil {
@@ -244,7 +249,8 @@ func usage(err error) error {
 // is not quoted: addresses are logged, and errors as well.
 func checkAddress(flag, addr string) error {
 	if strings.Contains(addr, "://") || strings.Contains(addr, "@") {
-		return fmt.Errorf("--%s: host:port is wanted, without a scheme, user or password: those are --%s-tls, --%s-user and --%s-password",
+		return fmt.Errorf("--%s: host:port is wanted, without a scheme, user or password: "+
+			"those are --%s-tls, --%s-user and --%s-password",
 			flag, flag, flag, flag)
 	}
 	_, port, err := net.SplitHostPort(addr)

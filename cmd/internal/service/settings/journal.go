@@ -24,7 +24,8 @@ func (f Journal) Check() error {
 	if f.JournalAge < time.Minute {
 		return cli.Usagef("--journal-age: %v is below a minute; --no-journal keeps nothing", f.JournalAge)
 	}
-	return errors.Join(cli.Range("--journal-size", int(f.JournalSize), 1, 1<<20), cli.Range("--journal-replicas", f.JournalReplicas, 1, nats.MostReplicas))
+	return errors.Join(cli.Range("--journal-size", int(f.JournalSize), 1, 1<<20),
+		cli.Range("--journal-replicas", f.JournalReplicas, 1, nats.MostReplicas))
 }
 
 // Config returns the adapter's configuration for a model's decisions.

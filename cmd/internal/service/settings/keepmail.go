@@ -26,13 +26,15 @@ const mostMailDays = 366
 
 // Check reports bounds that no store may have.
 func (f KeepMail) Check() error {
-	return errors.Join(cli.Range("--keep-mail", f.KeepMail, 0, mostMailDays), cli.Range("--keep-mail-size", int(f.KeepMailSize), 1, 1<<20))
+	return errors.Join(cli.Range("--keep-mail", f.KeepMail, 0, mostMailDays),
+		cli.Range("--keep-mail-size", int(f.KeepMailSize), 1, 1<<20))
 }
 
 // Open returns what keeps a model's mail, and how to close it; nil without --keep-mail. conn is
 // that of --nats. access gives another connection its TLS, and no user: that of the URL has
 // another account.
-func (f KeepMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *slog.Logger) (kept *nats.MailArchive, done func(), err error) {
+func (f KeepMail) Open(conn *natsgo.Conn, access NATSAccess, model string,
+	log *slog.Logger) (kept *nats.MailArchive, done func(), err error) {
 	done = func() {}
 	if f.KeepMail == 0 {
 		return nil, done, nil
@@ -60,7 +62,8 @@ type ReadMail struct {
 
 // Open returns a reader of a model's kept mail, and how to close it. conn is the connection
 // without --mail-nats. access gives another one the TLS alone.
-func (f ReadMail) Open(conn *natsgo.Conn, access NATSAccess, model string, log *slog.Logger) (kept *nats.MailArchiveReader, done func(), err error) {
+func (f ReadMail) Open(conn *natsgo.Conn, access NATSAccess, model string,
+	log *slog.Logger) (kept *nats.MailArchiveReader, done func(), err error) {
 	done = func() {}
 	if f.MailNATS != "" {
 		if conn, err = ConnectApart("--mail-nats", f.MailNATS, "hamlet-mail", access, log); err != nil {

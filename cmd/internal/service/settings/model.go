@@ -174,7 +174,8 @@ func (f *Model) applyFrozen(cfg *model.Config) error {
 	named := cfg.Frozen
 	*cfg = cfg.WithFrozen(expert)
 	if named != "" && named != "none" && named != cfg.Frozen {
-		return cli.Usagef("--frozen %s: its SHA-256 is %s, the configuration file's model.frozen is %s", f.Frozen, cfg.Frozen, named)
+		return cli.Usagef("--frozen %s: its SHA-256 is %s, the configuration file's model.frozen is %s",
+			f.Frozen, cfg.Frozen, named)
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ type Shared struct {
 // defaults are those that flags have in common with the packages that they configure. Tags name them: ${save_every}.
 var defaults = kong.Vars{
 	"save_every": learner.SaveEvery.String(), "answered": strconv.Itoa(answered.Remembered),
-	"poll_interval": scorer.PollInterval.String(), "spam_at": fmt.Sprint(scorer.SpamAt), "ham_at": fmt.Sprint(scorer.HamAt),
+	"poll_interval": scorer.PollInterval.String(),
+	"spam_at":       fmt.Sprint(scorer.SpamAt), "ham_at": fmt.Sprint(scorer.HamAt),
 	"journal_age": hours(nats.JournalAge), "journal_size": strconv.Itoa(nats.JournalBytes >> 20),
 	"keep_mail_size": strconv.Itoa(nats.MailBytes >> 20), "self_label_size": strconv.Itoa(nats.WaitingBytes >> 20),
 	"retention": hours(machine.DefaultRetention),

@@ -98,10 +98,13 @@ func (f EventsHTTP) CheckAt(addr, token string) error {
 		if err != nil {
 			port = "PORT"
 		}
-		errs = append(errs, cli.Usagef("--http %s with a token: it would cross the network in clear text. Serve HTTPS with --http-tls-cert and --http-tls-key; or listen on this machine alone (--http 127.0.0.1:%s), for a proxy with TLS; or allow it with --http-insecure",
+		errs = append(errs, cli.Usagef("--http %s with a token: it would cross the network in clear text. "+
+			"Serve HTTPS with --http-tls-cert and --http-tls-key; "+
+			"or listen on this machine alone (--http 127.0.0.1:%s), for a proxy with TLS; or allow it with --http-insecure",
 			addr, port))
 	case !known && addr != "" && f.Metrics != "":
-		errs = append(errs, cli.Usagef("--http %s would serve nothing: with --metrics it is for POST /v1/events, which needs --token or --tokens", addr))
+		errs = append(errs, cli.Usagef("--http %s would serve nothing: "+
+			"with --metrics it is for POST /v1/events, which needs --token or --tokens", addr))
 	}
 	if f.Metrics != "" && f.Metrics == addr {
 		errs = append(errs, cli.Usagef("--metrics %s: that is the address of --http; choose another", addr))
@@ -126,9 +129,13 @@ func (f EventsHTTP) CheckDoor(addr string, tokens bool) error {
 	switch {
 	case addr == "" || f.HTTPInsecure || Loopback(addr):
 	case !tokens:
-		errs = append(errs, cli.Usagef("--http %s can be reached from other machines, and asks nobody for a token: set --tokens, --token or the tokens of --tenants, and serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1 (with --metrics %[1]s where only metrics are wanted); or allow it with --http-insecure", addr))
+		errs = append(errs, cli.Usagef("--http %s can be reached from other machines, and asks nobody for a token: "+
+			"set --tokens, --token or the tokens of --tenants, and serve HTTPS with --http-tls-cert and --http-tls-key; or "+
+			"listen on 127.0.0.1 (with --metrics %[1]s where only metrics are wanted); or allow it with --http-insecure", addr))
 	case f.HTTPTLSCert == "":
-		errs = append(errs, cli.Usagef("--http %s: tokens would cross the network in clear text. Serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1, for a proxy with TLS; or allow it with --http-insecure", addr))
+		errs = append(errs, cli.Usagef("--http %s: tokens would cross the network in clear text. "+
+			"Serve HTTPS with --http-tls-cert and --http-tls-key; or listen on 127.0.0.1, for a proxy with TLS; "+
+			"or allow it with --http-insecure", addr))
 	}
 	if f.Metrics != "" && f.Metrics == addr {
 		errs = append(errs, cli.Usagef("--metrics %s: that is the address of --http; choose another", addr))

@@ -32,10 +32,12 @@ const (
 // Check reports every flag outside its range.
 func (f Topic) Check() (err error) {
 	if f.Replication != -1 && (f.Replication < 1 || f.Replication > maxReplication) {
-		err = cli.Usagef("--replication: %d is neither -1, for the brokers' default, nor in 1…%d", f.Replication, maxReplication)
+		err = cli.Usagef("--replication: %d is neither -1, for the brokers' default, nor in 1…%d",
+			f.Replication, maxReplication)
 	}
 	if f.Retention > 0 && f.Retention < minRetention {
-		err = errors.Join(err, cli.Usagef("--retention: %v is below %v: events would go before they are learnt; 0 is the brokers' default, below zero is for ever", f.Retention, minRetention))
+		err = errors.Join(err, cli.Usagef("--retention: %v is below %v: events would go before they are learnt; "+
+			"0 is the brokers' default, below zero is for ever", f.Retention, minRetention))
 	}
 	return err
 }
@@ -135,7 +137,8 @@ const maxRedisReplicas = 100
 func (f Versions) Check() error {
 	return errors.Join(cli.Range("--keep-versions", f.KeepVersions, 1, maxVersions),
 		cli.Range("--keep-daily", *cmp.Or(f.KeepDaily, new(0)), 0, maxVersions),
-		cli.Range("--redis-wait", f.RedisWait, 0, maxRedisReplicas), cli.Range("--redis-wait-timeout", f.RedisWaitTimeout, time.Millisecond, time.Hour))
+		cli.Range("--redis-wait", f.RedisWait, 0, maxRedisReplicas),
+		cli.Range("--redis-wait-timeout", f.RedisWaitTimeout, time.Millisecond, time.Hour))
 }
 
 // Apply puts them into a store's configuration.
@@ -175,5 +178,6 @@ func CheckRate(rate float64) error {
 	if rate == 0 || rate >= minRate && rate <= maxRate {
 		return nil
 	}
-	return cli.Usagef("--rate: %v is neither 0, as fast as it goes, nor in %v…%v events a second", rate, minRate, maxRate)
+	return cli.Usagef("--rate: %v is neither 0, as fast as it goes, nor in %v…%v events a second",
+		rate, minRate, maxRate)
 }

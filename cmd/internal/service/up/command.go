@@ -347,7 +347,8 @@ func (c *Command) httpDoor(s *parts.Set, opened *doors.Doors, events stream.Appe
 		s.Log.Info("--http serves metrics only", "http", c.HTTP, "reason", err)
 		return nil, nil
 	}
-	cfg := httpdoor.Config{Door: g.Door(httpdoor.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry), Registerer: s.Registry}
+	cfg := httpdoor.Config{Door: g.Door(httpdoor.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry),
+		Registerer: s.Registry}
 	if c.Token != "" || c.Tokens != "" || c.Doors.AllowLearn {
 		cfg.Events = events
 	}
@@ -355,7 +356,8 @@ func (c *Command) httpDoor(s *parts.Set, opened *doors.Doors, events stream.Appe
 }
 
 // http takes the addresses of --http and --metrics, and returns nil without either.
-func (c *Command) http(s *parts.Set, opened *doors.Doors, events stream.Appender, w io.Writer) (_ *httpd.Server, err error) {
+func (c *Command) http(s *parts.Set, opened *doors.Doors, events stream.Appender,
+	w io.Writer) (_ *httpd.Server, err error) {
 	h := parts.HTTP{Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics}
 	if c.HTTP != "" {
 		if h.Handlers, err = c.httpDoor(s, opened, events); err != nil {

@@ -49,7 +49,8 @@ func (c *Command) console(ctx context.Context, s *parts.Set, cfg console.Config,
 		return nil, err
 	}
 	cfg.Guard = guard
-	served, err := console.Listen(ctx, console.Listener{Addr: c.Console, Flag: "--console", Services: s, Log: cfg.Log}, cfg)
+	served, err := console.Listen(ctx, console.Listener{Addr: c.Console, Flag: "--console", Services: s, Log: cfg.Log},
+		cfg)
 	if err != nil {
 		return nil, err
 	}

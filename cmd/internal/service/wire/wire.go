@@ -121,7 +121,8 @@ func State(s drift.State) string {
 // one that it can, and NaN becomes 0. No alarm of package drift returns either.
 func Alert(a *model.Alert) stream.Alert {
 	out := stream.Alert{
-		Incident: a.Incident, Transition: a.Transition, Kind: Kind(a.Kind), State: State(a.State), Accused: accused(a.Kind, a.Source), Event: a.Event,
+		Incident: a.Incident, Transition: a.Transition, Kind: Kind(a.Kind), State: State(a.State),
+		Accused: accused(a.Kind, a.Source), Event: a.Event,
 		Level: finite(a.Status.Level), Reference: finite(a.Status.Reference), Threshold: finite(a.Status.Threshold),
 		Body: Body(a.Body), Reading: a.Diagnosis.String(),
 	}

@@ -20,7 +20,8 @@ func Reasons(all []model.Contribution) (reasons []stream.Reason) {
 // Words returns the first words, at most so many, as the wire carries them.
 func Words(all []model.Word, most int) (words []stream.Word) {
 	for _, w := range all[:min(len(all), most)] {
-		words = append(words, stream.Word{Text: ShownWord(w.Text), Where: ShownWord(w.Where), Contribution: w.Contribution, Shared: w.Shared})
+		words = append(words, stream.Word{Text: ShownWord(w.Text), Where: ShownWord(w.Where), Contribution: w.Contribution,
+			Shared: w.Shared})
 	}
 	return words
 }

@@ -20,13 +20,15 @@ import (
 )
 
 // Config returns a silent learner of a topic, which saves often. It ends with the test.
-func Config(t testing.TB, brokers kafka.Config, topic string, store learner.Store, name string, cfg model.Config) learner.Config {
+func Config(t testing.TB, brokers kafka.Config, topic string, store learner.Store, name string,
+	cfg model.Config) learner.Config {
 	t.Helper()
 	log := Log(t, brokers, topic)
 	return learner.Config{
 		Follow: follow.Config{Log: log, Name: log.Name(), PollInterval: 20 * time.Millisecond}, Topic: topic,
 		Letters: Log(t, brokers, stream.DeadLetterTopic), Receipts: Log(t, brokers, stream.ReceiptTopic),
-		Store: store, Model: cfg, Name: name, Writer: name, SaveEvery: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Store: store, Model: cfg, Name: name, Writer: name, SaveEvery: 20 * time.Millisecond,
+		Log: slog.New(slog.DiscardHandler),
 	}
 }
 
