@@ -93,7 +93,8 @@ func (f *Flags) Check() error {
 		}
 	}
 	if !f.Any() && (f.TagSubject != "" || f.SpamFields || f.FieldWords != 0) {
-		errs = append(errs, cli.Usagef("--tag-subject, --spam-fields and --field-words mark what passes a door, and none is open"))
+		errs = append(errs, cli.Usagef(
+			"--tag-subject, --spam-fields and --field-words mark what passes a door, and none is open"))
 	}
 	if f.Deadline <= 0 {
 		errs = append(errs, cli.Usagef("--deadline: %v is not above zero", f.Deadline))

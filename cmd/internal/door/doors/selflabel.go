@@ -42,7 +42,9 @@ func (f *SelfLabelFlags) check(mail bool) error {
 // Connect returns the connection to the NATS where mail waits. It is conn, which asks for scores,
 // without --self-label-nats or --self-label; else a new one, which the caller closes too. access
 // gives it the TLS, and no user: that of the URL has another account.
-func (f *SelfLabelFlags) Connect(conn *natsgo.Conn, access settings.NATSAccess, log *slog.Logger) (*natsgo.Conn, error) {
+func (f *SelfLabelFlags) Connect(
+	conn *natsgo.Conn, access settings.NATSAccess, log *slog.Logger,
+) (*natsgo.Conn, error) {
 	if f.SelfLabel == 0 || f.SelfLabelNATS == "" {
 		return conn, nil
 	}
@@ -50,7 +52,9 @@ func (f *SelfLabelFlags) Connect(conn *natsgo.Conn, access settings.NATSAccess, 
 }
 
 // Service returns what learns answers, or nil without --self-label. conn is Connect's.
-func (f *SelfLabelFlags) Service(conn *natsgo.Conn, model string, teacher gateway.Teacher, registry prometheus.Registerer, log *slog.Logger) (*selflabel.Service, error) {
+func (f *SelfLabelFlags) Service(
+	conn *natsgo.Conn, model string, teacher gateway.Teacher, registry prometheus.Registerer, log *slog.Logger,
+) (*selflabel.Service, error) {
 	if f.SelfLabel == 0 {
 		return nil, nil
 	}
@@ -60,5 +64,7 @@ func (f *SelfLabelFlags) Service(conn *natsgo.Conn, model string, teacher gatewa
 	if err != nil {
 		return nil, err
 	}
-	return selflabel.New(selflabel.Config{Store: store, Teacher: teacher, After: f.SelfLabel, Registerer: registry, Log: log})
+	return selflabel.New(selflabel.Config{
+		Store: store, Teacher: teacher, After: f.SelfLabel, Registerer: registry, Log: log,
+	})
 }

@@ -35,8 +35,9 @@ func checkVerdict(v *stream.Verdict) error {
 	case math.IsNaN(v.Margin) || (v.Margin >= 0) != (v.Decision == stream.DecideSpam):
 		return fmt.Errorf("it is %s with a margin of %v: is the scorer older than the gateway?", v.Decision, v.Margin)
 	}
+	unfit := func(r rune) bool { return r <= ' ' || r > '~' || r == ';' }
 	for _, text := range []string{v.Model.Name, v.Model.SHA256, v.Identity} {
-		if len(text) > maxAnswered || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == ';' }) {
+		if len(text) > maxAnswered || strings.ContainsFunc(text, unfit) {
 			return errors.New("a name in it does not fit into a header field")
 		}
 	}

@@ -70,7 +70,8 @@ func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson 
 		outcome = learnFailed
 		d.notice("labels are lost", "learn", append(trace.LogAttrs(), "door", d.name, "error", err)...)
 	}
-	d.Log.Debug("gateway: label", "trace", trace.ID(), "door", d.name, "lesson", lesson.String(), "outcome", outcome, "took", time.Since(start))
+	d.Log.Debug("gateway: label", "trace", trace.ID(), "door", d.name, "lesson", lesson.String(),
+		"outcome", outcome, "took", time.Since(start))
 	d.metrics.learnt.WithLabelValues(d.name, lesson.String(), outcome).Inc()
 	return err
 }

@@ -140,3 +140,27 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 
 // acceptPause is how long a door waits for open files to become free.
 const acceptPause = 100 * time.Millisecond
+
+// Single returns a listener of one connection, for the servers of libraries. Its second Accept
+// waits until closed is closed. Its Close leaves the connection open.
+func Single(conn net.Conn, closed <-chan struct{}) net.Listener {
+	return &single{conn: conn, closed: closed}
+}
+
+type single struct {
+	conn   net.Conn
+	closed <-chan struct{}
+	given  bool
+}
+
+func (l *single) Accept() (net.Conn, error) {
+	if !l.given {
+		l.given = true
+		return l.conn, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *single) Close() error   { return nil }
+func (l *single) Addr() net.Addr { return l.conn.LocalAddr() }

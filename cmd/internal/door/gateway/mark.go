@@ -97,7 +97,8 @@ func (m Marks) words(v *stream.Verdict) string {
 
 // FormatWord writes a word of a verdict in ASCII, such as "prize" +2.31 subject.
 func FormatWord(w stream.Word) string {
-	return fmt.Sprintf("%s %+.2f %s", strconv.QuoteToASCII(w.Text), w.Contribution, strings.Trim(strconv.QuoteToASCII(w.Where), `"`))
+	where := strings.Trim(strconv.QuoteToASCII(w.Where), `"`)
+	return fmt.Sprintf("%s %+.2f %s", strconv.QuoteToASCII(w.Text), w.Contribution, where)
 }
 
 // A Rewritten is a message with its marks, in pieces that share the original's memory.

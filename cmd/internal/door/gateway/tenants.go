@@ -81,7 +81,8 @@ func parseTenants(data []byte) (t tenantTable, err error) {
 		return t, err
 	}
 	var errs []error
-	for _, m := range []map[string]string{{"default": cmp.Or(t.Default, stream.DefaultName)}, t.Recipients, t.Users, t.Tokens} {
+	t.Default = cmp.Or(t.Default, stream.DefaultName)
+	for _, m := range []map[string]string{{"default": t.Default}, t.Recipients, t.Users, t.Tokens} {
 		for _, tenant := range m {
 			if err := checkTenant(tenant); err != nil {
 				errs = append(errs, err)

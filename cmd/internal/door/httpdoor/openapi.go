@@ -47,23 +47,28 @@ var (
 // operations are all operations.
 var operations = []operation{
 	{
-		path: scorePath, method: http.MethodPost, id: "score", tenant: true, bodies: scoredBodies, ok: http.StatusOK, answer: verdicts, errors: scored,
+		path: scorePath, method: http.MethodPost, id: "score", tenant: true,
+		bodies: scoredBodies, ok: http.StatusOK, answer: verdicts, errors: scored,
 		summary: "The probability that a message is spam. An array is answered by an array, in order.",
 		serve:   score(false),
 	},
 	{
-		path: explainPath, method: http.MethodPost, id: "explain", tenant: true, bodies: scoredBodies, ok: http.StatusOK, answer: verdicts, errors: scored,
+		path: explainPath, method: http.MethodPost, id: "explain", tenant: true,
+		bodies: scoredBodies, ok: http.StatusOK, answer: verdicts, errors: scored,
 		summary: "As score; the verdict has reasons, and the words that counted most.",
 		serve:   score(true),
 	},
 	{
-		path: infoPath, method: http.MethodGet, id: "info", tenant: true, ok: http.StatusOK, answer: ref("Info"), errors: []int{400, 401, 403, 405, 429, 500, 503},
+		path: infoPath, method: http.MethodGet, id: "info", tenant: true,
+		ok: http.StatusOK, answer: ref("Info"), errors: []int{400, 401, 403, 405, 429, 500, 503},
 		summary: "The model that is served.",
 		serve:   info,
 	},
 	{
-		path: eventsPath, method: http.MethodPost, id: "events", ok: http.StatusAccepted, answer: ref("Accepted"), errors: []int{400, 401, 403, 405, 408, 413, 429, 503},
-		summary: "Labels to learn. The answer comes when Kafka has them safe. A request with a wrong event is refused as a whole.",
+		path: eventsPath, method: http.MethodPost, id: "events",
+		ok: http.StatusAccepted, answer: ref("Accepted"), errors: []int{400, 401, 403, 405, 408, 413, 429, 503},
+		summary: "Labels to learn. The answer comes when Kafka has them safe. " +
+			"A request with a wrong event is refused as a whole.",
 		bodies: map[string]schema{
 			questions.JSON:         ref("Event"),
 			"application/x-ndjson": {"type": "string", "description": "One Event a line. At most 40 MiB and 10,000 events."},
@@ -71,7 +76,8 @@ var operations = []operation{
 		serve: events,
 	},
 	{
-		path: documentPath, method: http.MethodGet, id: "openapi", open: true, ok: http.StatusOK, answer: schema{"type": "object"}, errors: []int{405, 429},
+		path: documentPath, method: http.MethodGet, id: "openapi", open: true,
+		ok: http.StatusOK, answer: schema{"type": "object"}, errors: []int{405, 429},
 		summary: "This document.",
 		serve:   openAPI,
 	},
@@ -119,7 +125,8 @@ func document() schema {
 			"schemas": components(),
 			"securitySchemes": schema{"token": schema{
 				"type": "http", "scheme": "bearer",
-				"description": "The operator's token speaks for every tenant, a tenant's token for that tenant alone, and another token as the operator's file says.",
+				"description": "The operator's token speaks for every tenant, a tenant's token for that tenant alone, " +
+					"and another token as the operator's file says.",
 			}},
 		},
 	}

@@ -92,7 +92,8 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, body *gateway.B
 				"it may take %v, and %d bytes must come each second after the first %v",
 				body.Len(), allowed, s.cfg.pace.Total, gateway.MinRate, s.cfg.pace.Stall)}
 		default:
-			return &refusal{http.StatusBadRequest, "the body cannot be read: it ends before the length that the header states, or its chunks are wrong"}
+			return &refusal{http.StatusBadRequest, "the body cannot be read: " +
+				"it ends before the length that the header states, or its chunks are wrong"}
 		}
 	}
 }

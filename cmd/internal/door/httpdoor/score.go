@@ -75,7 +75,9 @@ func score(explain bool) func(s *server, w http.ResponseWriter, r *http.Request,
 }
 
 // scoreJSON answers an event or a batch.
-func (s *server) scoreJSON(w http.ResponseWriter, r *http.Request, path string, from caller, body *gateway.Body, explain bool) error {
+func (s *server) scoreJSON(
+	w http.ResponseWriter, r *http.Request, path string, from caller, body *gateway.Body, explain bool,
+) error {
 	if room := int64(max(0, len(body.Bytes())-gateway.FreeBytes)) * decodeFactor; room > 0 {
 		if !s.cfg.Door.Acquire(room) {
 			return gateway.ErrMemory
@@ -128,7 +130,9 @@ func decodeInTurn(from caller, data []byte) (request, error) {
 // ask returns the verdicts of a piece, one for each event. Several events that take too
 // long are a large request and no sign of an outage. So their deadline is a client's, which
 // ends before the gateway's own, and of which the gateway learns nothing.
-func (s *server) ask(r *http.Request, from caller, p piece, contentType string, explain bool) ([]stream.Verdict, error) {
+func (s *server) ask(
+	r *http.Request, from caller, p piece, contentType string, explain bool,
+) ([]stream.Verdict, error) {
 	ctx := r.Context()
 	if explain {
 		leave, err := s.explainInTurn(ctx)
@@ -144,10 +148,12 @@ func (s *server) ask(r *http.Request, from caller, p piece, contentType string, 
 	}
 	verdicts, err := s.cfg.Door.Ask(ctx, time.Now(), []string{from.tenant}, p.body, contentType, explain)
 	if err != nil && ctx.Err() != nil && r.Context().Err() == nil {
-		return nil, &refusal{http.StatusTooManyRequests, "the scoring service did not answer so many events in time: try again, or send fewer"}
+		return nil, &refusal{http.StatusTooManyRequests,
+			"the scoring service did not answer so many events in time: try again, or send fewer"}
 	}
 	if err == nil && len(verdicts) != p.events {
-		err = &refusal{http.StatusInternalServerError, fmt.Sprintf("the scoring service gave %d verdicts for %d events", len(verdicts), p.events)}
+		err = &refusal{http.StatusInternalServerError,
+			fmt.Sprintf("the scoring service gave %d verdicts for %d events", len(verdicts), p.events)}
 	}
 	return verdicts, err
 }

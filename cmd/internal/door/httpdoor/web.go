@@ -50,10 +50,10 @@
 //
 // # Bounds
 //
-// At most 1,024 requests are under way. Two questions for an explanation, each
-// for at most eight events, are under way at once; others wait the gateway's deadline. Bodies beyond gateway.FreeBytes, what
-// is decoded from them, and the answers of a batch take room in the gateway's budget. A
-// body must come at 16 KiB a second after the first 5 s, and within 60 s.
+// At most 1,024 requests are under way. Two questions for an explanation, each for at most
+// eight events, are under way at once; others wait the gateway's deadline. Bodies beyond
+// gateway.FreeBytes, what is decoded from them, and the answers of a batch take room in the
+// gateway's budget. A body must come at 16 KiB a second after the first 5 s, and within 60 s.
 package httpdoor
 
 import (
@@ -82,7 +82,7 @@ const Name = "http"
 type Config struct {
 	Door       *gateway.Door
 	Token      string                // the operator's bearer token; empty: none
-	Events     stream.Appender       // takes labels; nil: POST /v1/events is answered 403. A tenant's token needs Door.CanLearn too
+	Events     stream.Appender       // takes labels; nil: POST /v1/events is answered 403
 	Count      *tokens.Metrics       // counts requests with labels by token; nil: nothing
 	Registerer prometheus.Registerer // nil: requests are not counted
 

@@ -76,7 +76,8 @@ func openSpool(dir string) (*spool, error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("spool %s: it is no directory", dir)
 	case !secretfile.Private(info):
-		return nil, fmt.Errorf("spool %s: its mode is %#o, and other users could read mail: chmod 700", dir, info.Mode().Perm())
+		return nil, fmt.Errorf("spool %s: its mode is %#o, and other users could read mail: chmod 700",
+			dir, info.Mode().Perm())
 	case !secretfile.Ours(info):
 		return nil, fmt.Errorf("spool %s: it belongs to another user", dir)
 	}

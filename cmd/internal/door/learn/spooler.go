@@ -2,11 +2,11 @@ package learn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
+	"hamlet/cmd/internal/process/cli"
 	"hamlet/stream"
 )
 
@@ -103,8 +103,7 @@ func (c *Command) flush(ctx context.Context, s *spooler, stdout io.Writer) error
 		return fmt.Errorf("%d sent, %d wait in %s: %w", sent, len(names), c.Spool, err)
 	}
 	if c.JSON {
-		return json.NewEncoder(stdout).Encode(map[string]any{"accepted": sent, "waiting": len(names)})
+		return cli.PrintJSON(stdout, map[string]any{"accepted": sent, "waiting": len(names)})
 	}
-	_, err = fmt.Fprintf(stdout, "%d sent\n", sent)
-	return err
+	return cli.Print(stdout, fmt.Sprintf("%d sent\n", sent))
 }

@@ -156,14 +156,15 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 		fmt.Fprintf(stdio.Err, "%d of the messages wait in %s: %v\n", waiting, c.Spool, why)
 	}
 	if c.JSON {
-		result := map[string]any{"accepted": accepted, "rejected": rejected, "action": action.String(), "label": label.String()}
+		result := map[string]any{
+			"accepted": accepted, "rejected": rejected, "action": action.String(), "label": label.String(),
+		}
 		if c.Spool != "" {
 			result["waiting"] = waiting
 		}
-		return json.NewEncoder(stdio.Out).Encode(result)
+		return cli.PrintJSON(stdio.Out, result)
 	}
-	_, err = fmt.Fprintf(stdio.Out, "%d %s\n", accepted, cmp.Or(label.String(), "forgotten"))
-	return err
+	return cli.Print(stdio.Out, fmt.Sprintf("%d %s\n", accepted, cmp.Or(label.String(), "forgotten")))
 }
 
 // An outlet brings events to the service: a sender, or a spooler.

@@ -85,5 +85,5 @@ func (s *Server) Handle(ctx context.Context, conn net.Conn) {
 	defer w.release()
 	defer session.reset()
 	server := milter.Server{NewMilter: func() milter.Milter { return session }}
-	_ = server.Serve(&single{conn: w}) // returns when the library's session has closed w
+	_ = server.Serve(gateway.Single(w, w.closed)) // returns when the library's session has closed w
 }

@@ -343,28 +343,6 @@ const wantedProtocol = milter.OptNoConnect | milter.OptNoHelo | milter.OptNoUnkn
 	milter.OptNoMailReply | milter.OptNoRcptReply | milter.OptNoHeaderReply | milter.OptNoEOHReply |
 	milter.OptNoBodyReply | milter.OptHeaderLeadingSpace
 
-// A single is a listener of one connection.
-type single struct {
-	conn *wire
-	once sync.Once
-}
-
-// Accept returns the connection, and an error once it is closed.
-func (l *single) Accept() (net.Conn, error) {
-	var first net.Conn
-	l.once.Do(func() { first = l.conn })
-	if first != nil {
-		return first, nil
-	}
-	<-l.conn.closed
-	return nil, net.ErrClosed
-}
-
-func (l *single) Addr() net.Addr { return l.conn.LocalAddr() }
-
-// Close leaves the connection open.
-func (l *single) Close() error { return nil }
-
 // stopWith has w take no further message when ctx ends.
 func (w *wire) stopWith(ctx context.Context) (release func() bool) {
 	return context.AfterFunc(ctx, w.stop)

@@ -206,12 +206,14 @@ func (a *answer) rspamc() []byte {
 	if a.isSpam() {
 		word = "True"
 	}
-	text := fmt.Appendf(nil, "RSPAMD/1.3 0 EX_OK\r\nMetric: default; %s; %s / %.2f / 0.0\r\nAction: %s\r\n", word, a.score, float64(Required), a.action)
+	text := fmt.Appendf(nil, "RSPAMD/1.3 0 EX_OK\r\nMetric: default; %s; %s / %.2f / 0.0\r\nAction: %s\r\n",
+		word, a.score, float64(Required), a.action)
 	if a.subject != "" {
 		text = fmt.Appendf(text, "Subject: %s\r\n", oneLine(a.subject))
 	}
 	text = fmt.Appendf(text, "Symbol: %s(%s)\r\n", a.symbol.Name, a.score)
-	text = fmt.Appendf(text, "X-Symbol: %s(%s); %s [%s]\r\n", a.symbol.Name, a.score, a.symbol.Description, oneLine(strings.Join(a.symbol.Options, ", ")))
+	text = fmt.Appendf(text, "X-Symbol: %s(%s); %s [%s]\r\n", a.symbol.Name, a.score, a.symbol.Description,
+		oneLine(strings.Join(a.symbol.Options, ", ")))
 	for _, name := range a.remove {
 		text = fmt.Appendf(text, "X-Milter-Del: %s\r\n", oneLine(name))
 	}

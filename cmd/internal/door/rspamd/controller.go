@@ -94,7 +94,8 @@ func (c *controller) learn(w http.ResponseWriter, r *http.Request, lesson gatewa
 		c.refuse(w, http.StatusBadRequest, fmt.Sprintf("the recipients belong to more than %d tenants", maxTenants))
 		return
 	}
-	ctx := stream.WithTrace(context.WithoutCancel(r.Context()), cmp.Or(e.trace, stream.NewTrace())) // a client that has said all may close its side
+	ctx := context.WithoutCancel(r.Context()) // a client that has said all may close its side
+	ctx = stream.WithTrace(ctx, cmp.Or(e.trace, stream.NewTrace()))
 	for _, tenant := range tenants {
 		if err = c.door.Learn(ctx, tenant, body.Bytes(), lesson); err != nil {
 			break

@@ -34,7 +34,7 @@ func (s *Server) serveHTTP(ctx context.Context, conn net.Conn, in *bufio.Reader)
 		ErrorLog:                     log.New(io.Discard, "", 0),
 	}
 	defer context.AfterFunc(ctx, func() { server.SetKeepAlivesEnabled(false) })()
-	_ = server.Serve(&oneConn{conn: c})
+	_ = server.Serve(gateway.Single(c, c.closed))
 }
 
 // recovering calls the mux. A panic ends the connection and reaches the log.
@@ -98,25 +98,6 @@ func (c *httpConn) changed(_ net.Conn, state http.ConnState) {
 		c.once.Do(func() { close(c.closed) })
 	}
 }
-
-// A oneConn is a listener with one connection. Its second Accept waits until that one is
-// closed.
-type oneConn struct {
-	conn  *httpConn
-	given bool
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	if !l.given {
-		l.given = true
-		return l.conn, nil
-	}
-	<-l.conn.closed
-	return nil, net.ErrClosed
-}
-
-func (l *oneConn) Close() error   { return nil }
-func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }
 
 // A headerBudget counts the bytes of a header that arrives. Beyond freeHeader it takes
 // headerCost times as many from the gateway's budget, because many short fields take much

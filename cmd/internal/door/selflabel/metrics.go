@@ -42,14 +42,17 @@ func newMetrics(after time.Duration) *metrics {
 		return prometheus.GaugeOpts{Name: prefix + name, Help: help}
 	}
 	m := &metrics{
-		stored:    prometheus.NewCounter(counter("stored_total", "Answers that were stored until they are due.")),
-		published: prometheus.NewCounter(counter("published_total", "Answers that nobody contradicted in time, or whose message had a label: given to the learner, which tells them apart.")),
-		dropped:   prometheus.NewCounterVec(counter("dropped_total", "Answers that will not be learnt."), []string{"reason"}),
-		failingBy: prometheus.NewGaugeVec(gauge("failing", "1 while answers cannot be stored, taken from the store, or published."), []string{"step"}),
-		after:     prometheus.NewGauge(gauge("after_seconds", "How long an answer waits.")),
-		waiting:   prometheus.NewGauge(gauge("waiting", "Answers of this model that wait.")),
+		stored: prometheus.NewCounter(counter("stored_total", "Answers that were stored until they are due.")),
+		published: prometheus.NewCounter(counter("published_total", "Answers that nobody contradicted in time, "+
+			"or whose message had a label: given to the learner, which tells them apart.")),
+		dropped: prometheus.NewCounterVec(counter("dropped_total", "Answers that will not be learnt."), []string{"reason"}),
+		failingBy: prometheus.NewGaugeVec(
+			gauge("failing", "1 while answers cannot be stored, taken from the store, or published."), []string{"step"}),
+		after:   prometheus.NewGauge(gauge("after_seconds", "How long an answer waits.")),
+		waiting: prometheus.NewGauge(gauge("waiting", "Answers of this model that wait.")),
 	}
-	m.late = prometheus.NewGaugeFunc(gauge("oldest_seconds", "Age of the oldest answer of this model that waits."), func() float64 {
+	late := gauge("oldest_seconds", "Age of the oldest answer of this model that waits.")
+	m.late = prometheus.NewGaugeFunc(late, func() float64 {
 		if at := m.oldest.Load(); at != 0 {
 			return time.Since(time.Unix(0, at)).Seconds()
 		}

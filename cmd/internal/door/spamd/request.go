@@ -68,7 +68,8 @@ const (
 	longPast = 1.5 // the newest version, and all after it
 )
 
-var firstLine = regexp.MustCompile(`^(PROCESS|CHECK|SYMBOLS|REPORT|REPORT_IFSPAM|HEADERS|TELL|SKIP|PING) SPAMC/(\d{1,3}(?:\.\d{1,3})?)\s*$`)
+var firstLine = regexp.MustCompile(`^(PROCESS|CHECK|SYMBOLS|REPORT|REPORT_IFSPAM|HEADERS|TELL|SKIP|PING) ` +
+	`SPAMC/(\d{1,3}(?:\.\d{1,3})?)\s*$`)
 
 // readRequest reads up to the message. Lines end with \n or \r\n. r has a buffer of
 // maxLine bytes at least.

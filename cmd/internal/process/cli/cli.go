@@ -45,20 +45,20 @@ const (
 	StatusRefused = 78
 )
 
-// A RefusedError is an error that ends with StatusRefused.
-type RefusedError struct{ Err error }
+// A refusedError is an error that ends with StatusRefused.
+type refusedError struct{ Err error }
 
-func (e *RefusedError) Error() string { return e.Err.Error() }
-func (e *RefusedError) Unwrap() error { return e.Err }
+func (e *refusedError) Error() string { return e.Err.Error() }
+func (e *refusedError) Unwrap() error { return e.Err }
 
 // ExitCode returns StatusRefused.
-func (e *RefusedError) ExitCode() int { return StatusRefused }
+func (e *refusedError) ExitCode() int { return StatusRefused }
 
 // Refused returns err, as a RefusedError if it is one of these.
 func Refused(err error, these ...error) error {
 	for _, refusal := range these {
 		if errors.Is(err, refusal) {
-			return &RefusedError{err}
+			return &refusedError{err}
 		}
 	}
 	return err

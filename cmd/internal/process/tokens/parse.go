@@ -30,8 +30,8 @@ var keys = []string{keyName, keySHA256, keySources, keyTenants, keyActions, keyA
 
 var tokenName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// CheckName returns an error if no token may have the name.
-func CheckName(name string) error {
+// checkName returns an error if no token may have the name.
+func checkName(name string) error {
 	if !tokenName.MatchString(name) {
 		return errors.New("1 to 64 of a–z, 0–9, dot, - and _ are wanted, the first a letter or a digit")
 	}
@@ -115,7 +115,7 @@ func (e *entry) set(key string, value *yaml.Node) (err error) {
 		if e.Name, err = scalar(value); err != nil {
 			return err
 		}
-		return CheckName(e.Name)
+		return checkName(e.Name)
 	case keySHA256:
 		text, err := scalar(value)
 		if err != nil {
@@ -185,7 +185,7 @@ func checkAction(action string) error {
 // CheckRights reports every mistake in what a new token may say.
 func CheckRights(r *Rights) error {
 	var errs []error
-	if err := CheckName(r.Name); err != nil {
+	if err := checkName(r.Name); err != nil {
 		errs = append(errs, fmt.Errorf("the token's name: %w", err))
 	}
 	for _, list := range []struct {

@@ -30,7 +30,7 @@ const (
 	Flush      = 2 * time.Second        // after the end of Run's ctx
 	FirstPause = 250 * time.Millisecond // after a failure; it doubles
 	LastPause  = 10 * time.Second
-	LongPause  = 5 * time.Minute // the last where somebody must change the server first
+	longPause  = 5 * time.Minute // the last where somebody must change the server first
 )
 
 // Linger returns a context that ends some time after ctx. The caller calls stop.
@@ -79,7 +79,7 @@ func Run[T any](
 // A Retry says how often something is tried.
 type Retry struct {
 	First   time.Duration // pause after a failure; it doubles
-	Lasting error         // somebody must change the server first, and pauses grow to LongPause
+	Lasting error         // somebody must change the server first, and pauses grow to longPause
 	Final   []error       // to try again is of no use
 }
 
@@ -99,7 +99,7 @@ func (r *Retry) Do(stopping context.Context, try func() error) error {
 func (r *Retry) Sleep(ctx context.Context, pause time.Duration, err error) time.Duration {
 	most := LastPause
 	if errors.Is(err, r.Lasting) {
-		most = LongPause
+		most = longPause
 	}
 	pause = min(pause, most)
 	wait := time.NewTimer(pause)

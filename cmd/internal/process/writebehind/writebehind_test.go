@@ -18,7 +18,7 @@ func TestPauses(t *testing.T) {
 		want  time.Duration // until a success
 	}{
 		"passing": {errors.New("away"), 8, 250*time.Millisecond*(1+2+4+8+16+32) + 2*LastPause},
-		"lasting": {lasting, 13, 250*time.Millisecond*(1<<11-1) + 2*LongPause},
+		"lasting": {lasting, 13, 250*time.Millisecond*(1<<11-1) + 2*longPause},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began, n := time.Now(), 0

@@ -25,7 +25,7 @@ var headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
 
 // Check reports what contradicts another flag, or the address at which the console listens.
 func (f Flags) Check(addr string, tls bool) error {
-	proxies, err := ParseProxies(f.BehindProxy)
+	proxies, err := parseProxies(f.BehindProxy)
 	if err != nil {
 		err = cli.Usagef("--behind-proxy: %v", err)
 	}
@@ -82,7 +82,7 @@ func CheckListen(addr string, tls, behindProxy bool) error {
 func (f Flags) Config(addr string, tls bool, log *slog.Logger) (Config, error) {
 	cfg := Config{Addr: addr, TLS: tls, Hosts: f.Host, Log: log}
 	if len(f.BehindProxy) > 0 {
-		from, err := ParseProxies(f.BehindProxy)
+		from, err := parseProxies(f.BehindProxy)
 		if err != nil {
 			return cfg, cli.Usagef("--behind-proxy: %v", err)
 		}

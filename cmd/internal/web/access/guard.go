@@ -95,7 +95,7 @@ func (g *Guard) watch(ctx context.Context, hangups <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangups:
-			g.Reload()
+			g.reload()
 		case <-look.C:
 			if g.cfg.Users != nil {
 				g.take(g.cfg.Users.live.Refresh())
@@ -105,9 +105,9 @@ func (g *Guard) watch(ctx context.Context, hangups <-chan os.Signal) {
 	}
 }
 
-// Reload reads the file of users. A file with a mistake changes nothing, and the log says
+// reload reads the file of users. A file with a mistake changes nothing, and the log says
 // which. A file that is empty or is not there any more ends every session with a password.
-func (g *Guard) Reload() {
+func (g *Guard) reload() {
 	if g.cfg.Users != nil {
 		err := g.cfg.Users.live.Reload()
 		g.take(err == nil, err)

@@ -275,7 +275,7 @@ func TestLoginByLink(t *testing.T) {
 		if got := body(t, b.get("/")); !strings.HasPrefix(got, "operator is at / with look,label,operate") {
 			t.Errorf("by the link: %q", got)
 		}
-		r.guard.Reload() // there is no file
+		r.guard.reload() // there is no file
 		if s := b.get("/").StatusCode; s != 200 {
 			t.Errorf("a session by a link after SIGHUP: %d", s)
 		}

@@ -16,8 +16,8 @@ type Proxy struct {
 	RolesHeader string         // in which it names roles; empty: the file of users has them
 }
 
-// ParseProxies reads addresses and prefixes.
-func ParseProxies(all []string) (out []netip.Prefix, err error) {
+// parseProxies reads addresses and prefixes.
+func parseProxies(all []string) (out []netip.Prefix, err error) {
 	for _, s := range all {
 		p, err := netip.ParsePrefix(s)
 		if a, bad := netip.ParseAddr(s); err != nil && bad == nil {

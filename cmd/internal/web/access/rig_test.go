@@ -184,7 +184,7 @@ func (r *rig) loggedIn(name string) *browser {
 
 func prefixes(t testing.TB, all ...string) []netip.Prefix {
 	t.Helper()
-	p, err := ParseProxies(all)
+	p, err := parseProxies(all)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ const (
 	maxPassword = 72 // bytes: bcrypt reads no more
 )
 
-// NoPassword stands in the place of the hash of a user whom only a proxy names.
-const NoPassword = "-"
+// noPassword stands in the place of the hash of a user whom only a proxy names.
+const noPassword = "-"
 
 // Users are those of the operator's file, as it was last read without a mistake. A file that is
 // empty, or is not there any more, has no user. The file:
@@ -160,7 +160,7 @@ func parseUser(text string) (name string, l line, err error) {
 	if l.roles, err = ParseRoles(fields[2]); err != nil {
 		return "", l, err
 	}
-	if fields[1] == NoPassword {
+	if fields[1] == noPassword {
 		return fields[0], l, nil
 	}
 	hash := []byte(fields[1])

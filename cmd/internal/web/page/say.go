@@ -14,12 +14,12 @@ import (
 // mostError bounds the text of an error, in runes.
 const mostError = 300
 
-// Error returns an error's text as pages show it: visible, and not without end.
-func Error(err error) string { return Clip(Visible(err.Error()), mostError) }
+// clipped returns an error's text as pages show it: visible, and not without end.
+func clipped(err error) string { return Clip(Visible(err.Error()), mostError) }
 
 // Sentence returns an error as a sentence.
 func Sentence(err error) string {
-	text := Error(err)
+	text := clipped(err)
 	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
@@ -28,7 +28,7 @@ func Doing(doing string, err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return doing + ": there was no answer in time."
 	}
-	return doing + ": " + strings.TrimSuffix(Error(err), ".") + "."
+	return doing + ": " + strings.TrimSuffix(clipped(err), ".") + "."
 }
 
 // Away says in a sentence why NATS or a scorer does not answer.
