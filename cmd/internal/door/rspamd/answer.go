@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,14 +26,6 @@ const (
 	actionNone    = "no action"
 	actionHeader  = "add header"
 	actionSubject = "rewrite subject"
-)
-
-// A format is a version of rspamd's JSON.
-type format int
-
-const (
-	formatV2 format = iota // of /checkv2
-	formatV1               // of /check: the score and the symbols are in an object "default"
 )
 
 // An answer is rspamd's answer to a scan.
@@ -144,9 +135,6 @@ func (s *Server) removed(found []string) []string {
 	return names
 }
 
-// isSpam reports what the older formats call so.
-func (a *answer) isSpam() bool { return a.action != actionNone }
-
 // An addedHeader is a value of the milter block's add_headers.
 type addedHeader struct {
 	Value string `json:"value"`
@@ -166,30 +154,22 @@ func (a *answer) milter() map[string]any {
 	return map[string]any{"add_headers": add, "remove_headers": remove}
 }
 
-// json returns the answer in one of rspamd's formats.
-func (a *answer) json(f format) []byte {
+// json returns the answer in rspamd's format.
+func (a *answer) json() []byte {
 	outer := map[string]any{
-		"messages":   map[string]any{},
-		"message-id": a.messageID,
-		"time_real":  a.took.Seconds(),
-	}
-	result := map[string]any{
-		"is_spam":        a.isSpam(),
+		"messages":       map[string]any{},
+		"message-id":     a.messageID,
+		"time_real":      a.took.Seconds(),
+		"is_spam":        a.action != actionNone,
 		"is_skipped":     a.skipped,
 		"score":          a.score,
 		"required_score": json.Number(fmt.Sprintf("%.2f", float64(Required))),
 		"action":         a.action,
+		"symbols":        map[string]any{a.symbol.Name: a.symbol},
+		"milter":         a.milter(),
 	}
 	if a.subject != "" {
-		result["subject"] = a.subject
-	}
-	if f == formatV1 {
-		result[a.symbol.Name] = a.symbol
-		outer["default"], outer["rmilter"] = result, a.milter()
-	} else {
-		maps.Copy(outer, result)
-		outer["symbols"] = map[string]any{a.symbol.Name: a.symbol}
-		outer["milter"] = a.milter()
+		outer["subject"] = a.subject
 	}
 	text := &bytes.Buffer{}
 	encoder := json.NewEncoder(text)
@@ -203,7 +183,7 @@ func (a *answer) json(f format) []byte {
 // rspamc returns the answer in the line protocol of rspamd.
 func (a *answer) rspamc() []byte {
 	word := "False"
-	if a.isSpam() {
+	if a.action != actionNone {
 		word = "True"
 	}
 	text := fmt.Appendf(nil, "RSPAMD/1.3 0 EX_OK\r\nMetric: default; %s; %s / %.2f / 0.0\r\nAction: %s\r\n",
@@ -221,17 +201,6 @@ func (a *answer) rspamc() []byte {
 		text = fmt.Appendf(text, "X-Milter-Add: %s[%d]: %s\r\n", f.Name, i, oneLine(f.Value))
 	}
 	return fmt.Appendf(text, "Message-ID: %s\r\n", oneLine(a.messageID))
-}
-
-// spamc returns the answer in the words of spamd, as rspamd gives them.
-func (a *answer) spamc() []byte {
-	word := "False"
-	if a.isSpam() {
-		word = "True"
-	}
-	symbols := a.symbol.Name + "\r\n"
-	return fmt.Appendf(nil, "SPAMD/1.1 0 EX_OK\r\nContent-length: %d\r\nSpam: %s ; %s / %.2f\r\n\r\n%s",
-		len(symbols), word, a.score, float64(Required), symbols)
 }
 
 // oneLine replaces what would end a line.

@@ -32,7 +32,7 @@ func TestHalfABody(t *testing.T) {
 	for request, want := range map[string]string{
 		"POST /checkv2 HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf": "HTTP/1.1 408 ",
 		"CHECK RSPAMC/1.3\r\nContent-length: 100\r\n\r\nhalf":                  "RSPAMD/1.3 76 ",
-		"SYMBOLS SPAMC/1.3\r\n\r\nno length":                                   "SPAMD/1.1 76 ",
+		"SYMBOLS RSPAMC/1.3\r\n\r\nno length":                                  "RSPAMD/1.3 76 ",
 	} {
 		if got := b.say(request); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: got %q", request, got)
@@ -251,7 +251,7 @@ func (panicking) Ask(context.Context, questions.Question) ([]stream.Verdict, err
 // FuzzConnection sends anything. Every connection ends, and nothing stays taken.
 func FuzzConnection(f *testing.F) {
 	f.Add([]byte("CHECK RSPAMC/1.3\r\nContent-length: 5\r\nRcpt: <a@b>, \"x\\\" ,y\"@c\r\n\r\nhello"))
-	f.Add([]byte("SYMBOLS SPAMC/1.2\r\n\r\nSubject: x\r\n y\r\n\r\nhello"))
+	f.Add([]byte("SYMBOLS RSPAMC/1.2\r\n\r\nSubject: x\r\n y\r\n\r\nhello"))
 	f.Add([]byte("POST /checkv2 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"))
 	f.Add([]byte("POST /check HTTP/1.0\r\nCompression: zstd\r\nContent-Length: 17\r\n\r\n(\xb5/\xfd\x04\x00)\x00\x00hello"))
 	f.Add([]byte("PING RSPAMC/1.3\r\n\r\n"))

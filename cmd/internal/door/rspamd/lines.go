@@ -38,10 +38,9 @@ func isLineCommand(word string) bool {
 // and then the message.
 type lineRequest struct {
 	command  string
-	spamc    bool // SPAMC instead of RSPAMC: the answer is spamd's
 	length   int64
 	envelope envelope
-	header   http.Header // what is the same in HTTP: compression
+	header   http.Header // the fields, as in HTTP
 }
 
 // lengthUnknown says that the message goes on until the client stops sending.
@@ -82,7 +81,7 @@ func readLineRequest(in *bufio.Reader, take func(int) bool) (lineRequest, error)
 		case first:
 			err = q.start(line)
 		case line == "":
-			return q, nil
+			return q, q.complete()
 		default:
 			err = q.field(line)
 		}
@@ -95,38 +94,34 @@ func readLineRequest(in *bufio.Reader, take func(int) bool) (lineRequest, error)
 // start reads the first line.
 func (q *lineRequest) start(line string) error {
 	command, protocol, _ := strings.Cut(line, " ")
-	name, _, _ := strings.Cut(strings.TrimSpace(protocol), "/")
-	if !isLineCommand(command) || name != "RSPAMC" && name != "SPAMC" {
+	if !isLineCommand(command) || !strings.HasPrefix(strings.TrimSpace(protocol), "RSPAMC/") {
 		return fmt.Errorf("%.40q is no request", line)
 	}
-	q.command, q.spamc = command, name == "SPAMC"
+	q.command = command
 	return nil
 }
 
-// field reads one field.
+// field takes one field.
 func (q *lineRequest) field(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok {
 		return errors.New("a header line without a colon")
 	}
-	value = strings.TrimSpace(value)
-	switch name := http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
-	case "Content-Length":
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < 0 {
-			return fmt.Errorf("a Content-length of %.20q", value)
-		}
-		q.length = n
-	case "Rcpt":
-		return q.envelope.add(value)
-	case "Deliver-To":
-		q.envelope.deliverTo = value
-	case "User":
-		q.envelope.user = value
-	case "Compression", "Content-Encoding", "Key", "Dictionary", "File", "Path", "Shm":
-		q.header.Set(name, value)
-	}
+	q.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	return nil
+}
+
+// complete reads the fields.
+func (q *lineRequest) complete() (err error) {
+	if text := q.header.Get("Content-Length"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 63)
+		if err != nil {
+			return fmt.Errorf("a Content-length of %.20q", text)
+		}
+		q.length = int64(n)
+	}
+	q.envelope, err = envelopeOf(q.header)
+	return err
 }
 
 // serveLines answers one request of the line protocol. As rspamd does, it then closes the
@@ -137,35 +132,28 @@ func (s *Server) serveLines(ctx context.Context, conn net.Conn, in *bufio.Reader
 	q, err := readLineRequest(in, header.take)
 	if errors.Is(err, gateway.ErrMemory) {
 		s.door.PassedBroken(err)
-		s.sendLines(conn, q.answer(s.answer(s.unavailable(err, time.Now()))))
+		a := s.answer(s.unavailable(err, time.Now()))
+		s.sendLines(conn, a.rspamc())
 		return
 	}
 	if err != nil {
 		s.door.Garbage(err)
-		s.sendLines(conn, q.error())
+		s.sendLines(conn, noRequest)
 		return
 	}
 	if !lineCommands[q.command] {
 		if q.command == "PING" {
-			s.sendLines(conn, q.pong())
+			s.sendLines(conn, []byte("RSPAMD/1.3 0 PONG\r\n"))
 		}
 		return
 	}
 	a, err := s.scanLines(ctx, conn, in, &q)
 	if err != nil {
 		s.door.Garbage(err)
-		s.sendLines(conn, q.error())
+		s.sendLines(conn, noRequest)
 		return
 	}
-	s.sendLines(conn, q.answer(a))
-}
-
-// answer returns an answer in the words of the request.
-func (q *lineRequest) answer(a answer) []byte {
-	if q.spamc {
-		return a.spamc()
-	}
-	return a.rspamc()
+	s.sendLines(conn, a.rspamc())
 }
 
 // scanLines receives and scores the message of a request.
@@ -219,17 +207,5 @@ func (s *Server) sendLines(conn net.Conn, text []byte) {
 	_, _ = io.CopyN(io.Discard, conn, lingerBytes)
 }
 
-// error returns the answer to what is no request, with the code of sysexits.h for it.
-func (q *lineRequest) error() []byte {
-	if q.spamc {
-		return []byte("SPAMD/1.1 76 EX_PROTOCOL\r\n\r\n")
-	}
-	return []byte("RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n")
-}
-
-func (q *lineRequest) pong() []byte {
-	if q.spamc {
-		return []byte("SPAMD/1.1 0 PONG\r\n")
-	}
-	return []byte("RSPAMD/1.3 0 PONG\r\n")
-}
+// noRequest is the answer to what is no request, with the code of sysexits.h for it.
+var noRequest = []byte("RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n")

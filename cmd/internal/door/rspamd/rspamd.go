@@ -4,10 +4,8 @@
 // The scan door takes HTTP, and on the same port the older line protocol:
 //
 //	POST /checkv2           a message; the answer is rspamd's JSON
-//	POST /check, /symbols   the same with the JSON of rspamd's first version
 //	GET  /ping              pong
 //	CHECK RSPAMC/1.3        a message; the answer is lines, and the connection ends
-//	CHECK SPAMC/1.2         the same in the words of spamd
 //
 // The controller door has a password, in the header Password. It also scans.
 //
@@ -110,10 +108,7 @@ func newServer(d *gateway.Door, counts *Counts) *Server {
 
 // routes are the requests that both doors answer. As in rspamd, the method does not count.
 func (s *Server) routes(mux *http.ServeMux) {
-	mux.HandleFunc("/checkv2", func(w http.ResponseWriter, r *http.Request) { s.scanHTTP(w, r, formatV2) })
-	for _, path := range []string{"/check", "/symbols", "/scan"} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.scanHTTP(w, r, formatV1) })
-	}
+	mux.HandleFunc("/checkv2", s.scanHTTP)
 	mux.HandleFunc("/ping", func(w http.ResponseWriter, r *http.Request) {
 		s.reply(w, http.StatusOK, "text/plain", []byte("pong\r\n"))
 	})

@@ -304,22 +304,6 @@ func TestWordsAreOptions(t *testing.T) {
 	}
 }
 
-func TestFirstFormat(t *testing.T) {
-	b := open(t, gateway.Config{Asker: spam()}, scan)
-	for _, path := range []string{"/check", "/symbols"} {
-		_, text := b.ask("POST", path, strings.NewReader(message))
-		var r struct {
-			Default map[string]any `json:"default"`
-		}
-		if err := json.Unmarshal(text, &r); err != nil {
-			t.Fatal(err)
-		}
-		if r.Default["is_spam"] != true || r.Default["action"] != "add header" || r.Default["HAMLET_SPAM"] == nil {
-			t.Errorf("%s: %s", path, text)
-		}
-	}
-}
-
 // The score as text is on its verdict's side of the required score.
 func TestScoreReachesRequired(t *testing.T) {
 	for _, test := range []struct {
@@ -480,25 +464,20 @@ func TestSubjectIsTagged(t *testing.T) {
 
 func TestLineProtocol(t *testing.T) {
 	b := open(t, gateway.Config{Asker: spam()}, scan)
-	request := func(first string) string {
-		return fmt.Sprintf("%s\r\nContent-length: %d\r\nFrom: <x@y>\r\nRecipient-Number: 1\r\nRcpt: <a@b>\r\n\r\n%s", first, len(message), message)
-	}
+	request := fmt.Sprintf("CHECK RSPAMC/1.3\r\nContent-length: %d\r\nFrom: <x@y>\r\nRecipient-Number: 1\r\nRcpt: <a@b>\r\n\r\n%s",
+		len(message), message)
 	want := "RSPAMD/1.3 0 EX_OK\r\nMetric: default; True; 19.32 / 15.00 / 0.0\r\nAction: add header\r\nSymbol: HAMLET_SPAM(19.32)\r\n"
-	if got := b.say(request("CHECK RSPAMC/1.3")); !strings.HasPrefix(got, want) ||
+	if got := b.say(request); !strings.HasPrefix(got, want) ||
 		!strings.Contains(got, "\r\nX-Milter-Add: X-Hamlet[0]: spam; p=0.9987;") || !strings.HasSuffix(got, "\r\nMessage-ID: a@b\r\n") {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	want = "SPAMD/1.1 0 EX_OK\r\nContent-length: 13\r\nSpam: True ; 19.32 / 15.00\r\n\r\nHAMLET_SPAM\r\n"
-	if got := b.say(request("SYMBOLS SPAMC/1.2")); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 	for request, want := range map[string]string{
 		"PING RSPAMC/1.3\r\n\r\n":                           "RSPAMD/1.3 0 PONG\r\n",
-		"PING SPAMC/1.5\r\n\r\n":                            "SPAMD/1.1 0 PONG\r\n",
+		"PING SPAMC/1.5\r\n\r\n":                            "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 		"SKIP RSPAMC/1.3\r\n\r\n":                           "",
 		"CHECK HTTP/1.0\r\n\r\n":                            "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 		"CHECK RSPAMC/1.3\r\nContent-length: -1\r\n\r\n":    "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
-		"CHECK SPAMC/1.3\r\nContent-length: x\r\n\r\n":      "SPAMD/1.1 76 EX_PROTOCOL\r\n\r\n",
+		"CHECK RSPAMC/1.3\r\nContent-length: x\r\n\r\n":     "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 		"CHECK RSPAMC/1.3\r\nKey: abc\r\n\r\n":              "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 		"CHECK RSPAMC/1.3\r\nno colon\r\n\r\n":              "RSPAMD/1.3 76 EX_PROTOCOL\r\n\r\n",
 		"GET /ping HTTP/1.0\r\n\r\n":                        "pong\r\n",

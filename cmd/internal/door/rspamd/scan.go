@@ -143,7 +143,7 @@ func (s *Server) unavailable(err error, start time.Time) result {
 }
 
 // scanHTTP answers a message that came by HTTP.
-func (s *Server) scanHTTP(w http.ResponseWriter, r *http.Request, format format) {
+func (s *Server) scanHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	e, err := envelopeOf(r.Header)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Server) scanHTTP(w http.ResponseWriter, r *http.Request, format format)
 	}
 	body.Release()
 	a := s.answer(scanned)
-	s.reply(w, http.StatusOK, "application/json", a.json(format))
+	s.reply(w, http.StatusOK, "application/json", a.json())
 }
 
 // facts are what an answer says of a message. They do not share its memory.
