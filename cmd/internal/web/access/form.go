@@ -9,7 +9,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -31,35 +30,13 @@ func (g *Guard) sign(purpose, value string) string {
 // checkForm returns an error, a sentence, unless the request comes from a page of this console
 // that was made for the same user and session.
 func (g *Guard) checkForm(r *http.Request, token string) error {
-	if !g.sameOrigin(r) {
+	if g.origin.Check(r) != nil {
 		return sentence("This form was sent by a page of another site. Nothing was done.")
 	}
 	if token == "" || !hmac.Equal([]byte(formToken(r)), []byte(token)) {
 		return sentence("This form is of another session. Nothing was done. Go back, load the page again, and try again.")
 	}
 	return nil
-}
-
-// sameOrigin reports whether a browser says that a page of this console sent the request, or
-// says nothing. Our pages send no referrer, and browsers then send Origin: null with their
-// forms. So a null counts only where the browser says otherwise that the page is ours.
-func (g *Guard) sameOrigin(r *http.Request) bool {
-	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
-	switch site {
-	case "same-origin", "none": // none: the user loaded the answer of a form again
-	case "":
-		if origin == "" {
-			return true // no browser of today; it still needs the token
-		}
-	default:
-		return false
-	}
-	if origin == "" || origin == "null" {
-		return site != ""
-	}
-	u, err := url.Parse(origin)
-	// A proxy may put another name in its own requests.
-	return err == nil && (strings.EqualFold(u.Host, r.Host) || g.cfg.Proxy != nil && g.named(u.Hostname()))
 }
 
 // formToken returns the token in the first part of a form. The body is as before.

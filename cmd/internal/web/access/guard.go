@@ -41,6 +41,7 @@ type Guard struct {
 	loopback bool // only this machine reaches the console, and no proxy does
 	secure   bool // browsers speak TLS
 	key      [32]byte
+	origin   http.CrossOriginProtection
 	sessions sessions
 	links    links
 	throttle *throttle
@@ -63,9 +64,14 @@ func New(cfg Config) (*Guard, error) {
 		hashing:  make(chan struct{}, maxHashing),
 		waiting:  make(chan struct{}, maxWaiting),
 	}
-	if _, err := rand.Read(g.key[:]); err != nil {
-		return nil, fmt.Errorf("console: a key for its forms: %w", err)
+	if cfg.Proxy != nil { // it may put another name in its own requests
+		for _, name := range cfg.Hosts {
+			if err := g.origin.AddTrustedOrigin("https://" + name); err != nil {
+				return nil, cli.Usagef("console: the host %q: %v", name, err)
+			}
+		}
 	}
+	_, _ = rand.Read(g.key[:]) // never fails: see its documentation
 	return g, nil
 }
 

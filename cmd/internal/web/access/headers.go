@@ -37,7 +37,7 @@ func (g *Guard) knowsHost(host string) bool {
 	if !ok {
 		return false
 	}
-	if g.named(name) {
+	if slices.ContainsFunc(g.cfg.Hosts, func(known string) bool { return strings.EqualFold(known, name) }) {
 		return true
 	}
 	ip, err := netip.ParseAddr(name)
@@ -51,11 +51,6 @@ func (g *Guard) knowsHost(host string) bool {
 		// By another name a browser finds no certificate for it.
 		return g.cfg.TLS && len(g.cfg.Hosts) == 0
 	}
-}
-
-// named reports whether browsers know the console by a name.
-func (g *Guard) named(name string) bool {
-	return slices.ContainsFunc(g.cfg.Hosts, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
 // hostName returns a host without its port and brackets.
