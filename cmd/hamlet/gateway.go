@@ -7,7 +7,6 @@ import (
 	"hamlet/cmd/internal/door/doors"
 	"hamlet/cmd/internal/door/httpdoor"
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/process/tokens"
 	"hamlet/cmd/internal/service/parts"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream"
@@ -115,20 +114,14 @@ func (c *gatewayCommand) Run(ctx context.Context, stdio cli.IO) error {
 	if err := c.CheckDoor(c.HTTP, c.Token != "" || opened.Gateway().HasTokens()); err != nil {
 		return err
 	}
-	programs := httpdoor.Config{
-		Door: opened.Gateway().Door(httpdoor.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry),
-		Registerer: s.Registry,
-	}
+	var taught stream.Appender
 	if c.AllowLearn {
-		programs.Events = events
-	}
-	handlers, err := httpdoor.Handlers(programs)
-	if err != nil {
-		return err
+		taught = events
 	}
 	parts.PrintDoors(stdio.Err, opened)
 	return s.Run(ctx, parts.HTTP{
-		Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready, Handlers: handlers,
+		Addr: c.HTTP, TLS: c.HTTPTLS, Metrics: c.Metrics, Ready: opened.Ready,
+		Handlers: httpdoor.Handlers(opened.Gateway(), c.Token, taught),
 	}, opened.Run)
 }
 

@@ -129,7 +129,7 @@ func TestDocumentAgainstHandlers(t *testing.T) {
 	var infoErr error
 	tenants := openTenants(t)
 	serve := func(memory int64, stall time.Duration) *tested {
-		return serve(t, Config{
+		return serve(t, config{
 			Token: operator, Events: &published{}, pace: gateway.Pace{Stall: stall},
 			Door: newGateway(t, gateway.Config{Memory: memory, Tenants: tenants, Teacher: noTeacher{}, Asker: &fakeClient{score: trouble, info: func() error { return infoErr }}}),
 		})
@@ -275,7 +275,7 @@ func (s *tested) raw(t testing.TB, request string) answer {
 
 // The document says of an event what stream.DecodeJSON and Event.Validate take.
 func TestDocumentAgainstEvents(t *testing.T) {
-	s := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
+	s := serve(t, config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
 	d := describe(t, s)
 	_, err := stream.DecodeJSON([]byte(`{"?":1}`))
 	_, known, _ := strings.Cut(err.Error(), "known are ")

@@ -74,10 +74,7 @@ func TestStalledBody(t *testing.T) {
 		within time.Duration
 	}{{0, 5 * time.Second}, {10, 5 * time.Second}, {gateway.MinRate, 6 * time.Second}, {200 * gateway.MinRate, time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {
-			s, err := newServer(Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := newServer(config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
 			client, end := net.Pipe()
 			server := &http.Server{Handler: s.handlers()[scorePath]}
 			listener := &oneConn{conn: end, done: make(chan struct{})}
@@ -127,7 +124,7 @@ func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 // waiting. Those for whom there is no memory are told so.
 func TestThousandHalfBodies(t *testing.T) {
 	const conns, sent, memory = 1000, 40 << 10, 16 << 20
-	s := serve(t, Config{pace: gateway.Pace{Stall: 5 * time.Minute}, Door: newGateway(t, gateway.Config{Memory: memory, Asker: &fakeClient{}})})
+	s := serve(t, config{pace: gateway.Pace{Stall: 5 * time.Minute}, Door: newGateway(t, gateway.Config{Memory: memory, Asker: &fakeClient{}})})
 	var before, during runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -173,7 +170,7 @@ func TestThousandHalfBodies(t *testing.T) {
 
 // A body beyond the limit is refused when its length is stated, or when it is reached.
 func TestLargeBodies(t *testing.T) {
-	s := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
+	s := serve(t, config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
 	for kind, most := range map[string]int{questions.Mail: maxMail, questions.Text: maxText, questions.JSON: maxJSON} {
 		conn := s.dial(t)
 		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n", scorePath, kind); err != nil {
@@ -205,7 +202,7 @@ func TestLargeBodies(t *testing.T) {
 
 // Lengths that lie, broken chunks and headers beyond the bound end the connection.
 func TestLies(t *testing.T) {
-	s := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
+	s := serve(t, config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
 	for _, request := range []string{
 		header(scorePath, questions.Mail, 5) + "Subject: more than that\r\n\r\n",
 		"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: message/rfc822\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
@@ -244,14 +241,11 @@ func TestLies(t *testing.T) {
 // Behind httpd: when the door closes, the request under way is answered, and no other.
 func TestShutdown(t *testing.T) {
 	asked, answered := make(chan struct{}, 1), make(chan struct{})
-	handlers, err := Handlers(Config{Door: newGateway(t, gateway.Config{Deadline: time.Minute, Asker: &fakeClient{score: func(context.Context, string, []byte, string) error {
+	handlers := newServer(config{Door: newGateway(t, gateway.Config{Deadline: time.Minute, Asker: &fakeClient{score: func(context.Context, string, []byte, string) error {
 		asked <- struct{}{}
 		<-answered
 		return nil
-	}}})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}})}).handlers()
 	server, err := httpd.New(httpd.Config{Addr: "127.0.0.1:0", Registry: httpd.NewRegistry(), Handlers: handlers, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +273,7 @@ func TestShutdown(t *testing.T) {
 // A client that goes away is counted for nothing against the scoring service.
 func TestClientGoesAway(t *testing.T) {
 	asked, ended := make(chan struct{}), make(chan struct{})
-	s := serve(t, Config{Door: newGateway(t, gateway.Config{Deadline: time.Minute, Asker: &fakeClient{score: func(ctx context.Context, _ string, _ []byte, _ string) error {
+	s := serve(t, config{Door: newGateway(t, gateway.Config{Deadline: time.Minute, Asker: &fakeClient{score: func(ctx context.Context, _ string, _ []byte, _ string) error {
 		close(asked)
 		<-ctx.Done()
 		close(ended)

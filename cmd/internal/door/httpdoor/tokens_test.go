@@ -39,9 +39,9 @@ func TestTokensOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept published
-	s := serve(t, Config{
-		Events: &kept, Count: tokens.NewMetrics(prometheus.NewRegistry()),
-		Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: openTenants(t), Tokens: file}),
+	s := serve(t, config{
+		Events: &kept,
+		Door:   newGateway(t, gateway.Config{Registerer: prometheus.NewRegistry(), Asker: &fakeClient{}, Tenants: openTenants(t), Tokens: file}),
 	})
 	const event = `{"id":"1","label":"spam","text":"x"}`
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 func TestTrace(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	asked := make(chan stream.Trace, 1)
-	s := serve(t, Config{Token: operator, Door: newGateway(t, gateway.Config{Asker: &fakeClient{
+	s := serve(t, config{Token: operator, Door: newGateway(t, gateway.Config{Asker: &fakeClient{
 		score: func(ctx context.Context, _ string, _ []byte, _ string) error {
 			asked <- stream.ContextTrace(ctx)
 			return nil

@@ -1,7 +1,7 @@
 // Package httpdoor is the gateway's door for programs: HTTP and JSON.
 //
-//	handlers, err := httpdoor.Handlers(httpdoor.Config{Door: g.Door(httpdoor.Name), Token: token})
-//	err = set.Run(ctx, parts.HTTP{Addr: addr, Handlers: handlers}, opened.Run)
+//	handlers := httpdoor.Handlers(opened.Gateway(), token, events)
+//	err := set.Run(ctx, parts.HTTP{Addr: addr, Handlers: handlers}, opened.Run)
 //
 // # Requests
 //
@@ -59,7 +59,6 @@ package httpdoor
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -78,15 +77,12 @@ import (
 // source of labels that come with a tenant's token.
 const Name = "http"
 
-// A Config describes the door.
-type Config struct {
-	Door       *gateway.Door
-	Token      string                // the operator's bearer token; empty: none
-	Events     stream.Appender       // takes labels; nil: POST /v1/events is answered 403
-	Count      *tokens.Metrics       // counts requests with labels by token; nil: nothing
-	Registerer prometheus.Registerer // nil: requests are not counted
-
-	pace gateway.Pace // of bodies
+// A config describes the door.
+type config struct {
+	Door   *gateway.Door
+	Token  string          // the operator's bearer token; empty: none
+	Events stream.Appender // takes labels; nil: POST /v1/events is answered 403
+	pace   gateway.Pace    // of bodies
 }
 
 const (
@@ -98,7 +94,7 @@ const (
 
 // A server answers the requests of all operations.
 type server struct {
-	cfg        Config
+	cfg        config
 	known      tokens.Known
 	hadToken   bool          // there were tokens at the start
 	slots      chan struct{} // holds one token for each request under way
@@ -108,13 +104,10 @@ type server struct {
 	requests   *prometheus.CounterVec
 }
 
-// Handlers returns the door's handlers by pattern of [http.ServeMux].
-func Handlers(cfg Config) (map[string]http.Handler, error) {
-	s, err := newServer(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("the HTTP door: %w", err)
-	}
-	return s.handlers(), nil
+// Handlers returns the door's handlers by pattern of [http.ServeMux]. token is the operator's
+// bearer token; empty: there is none. events takes labels; nil: POST /v1/events is answered 403.
+func Handlers(g *gateway.Gateway, token string, events stream.Appender) map[string]http.Handler {
+	return newServer(config{Door: g.Door(Name), Token: token, Events: events}).handlers()
 }
 
 func (s *server) handlers() map[string]http.Handler {
@@ -125,10 +118,7 @@ func (s *server) handlers() map[string]http.Handler {
 	return handlers
 }
 
-func newServer(cfg Config) (*server, error) {
-	if cfg.Door == nil {
-		return nil, errors.New("no gateway")
-	}
+func newServer(cfg config) *server {
 	cfg.pace = cfg.pace.OrDefault()
 	s := &server{
 		cfg: cfg, hadToken: cfg.Token != "" || cfg.Door.HasTokens(),
@@ -140,28 +130,29 @@ func newServer(cfg Config) (*server, error) {
 			Name: "hamlet_gateway_http_requests_total", Help: "Requests to the HTTP door, by path and status.",
 		}, []string{"path", "code"}),
 	}
-	if cfg.Registerer != nil {
-		if err := cfg.Registerer.Register(s.requests); err != nil {
-			return nil, err
-		}
+	var count *tokens.Metrics
+	if r := cfg.Door.Registerer; r != nil {
+		r.MustRegister(s.requests)
+		count = tokens.NewMetrics(r)
 	}
 	var err error
-	if cfg.Events != nil {
-		if s.events, err = ingest.NewHTTP(ingest.HTTPConfig{
-			Events: cfg.Events, Token: cfg.Token, Tokens: cfg.Door.Tokens, Tenants: cfg.Door.Tenants, TenantsFrom: Name,
-			StallTime: cfg.pace.Stall, Log: cfg.Door.Log,
-			Count: func(token string, code, events int) {
-				s.count(eventsPath, code)
-				cfg.Count.Count(token, code, events)
-			},
-		}); err != nil {
-			return nil, err
-		}
-	}
 	if s.document, err = json.Marshal(document()); err != nil {
-		return nil, err
+		panic(err)
 	}
-	return s, nil
+	if cfg.Events == nil {
+		return s
+	}
+	if s.events, err = ingest.NewHTTP(ingest.HTTPConfig{
+		Events: cfg.Events, Token: cfg.Token, Tokens: cfg.Door.Tokens, Tenants: cfg.Door.Tenants, TenantsFrom: Name,
+		StallTime: cfg.pace.Stall, Log: cfg.Door.Log,
+		Count: func(token string, code, events int) {
+			s.count(eventsPath, code)
+			count.Count(token, code, events)
+		},
+	}); err != nil {
+		panic(err) // there are tenants
+	}
+	return s
 }
 
 // A caller is who sends a request.

@@ -146,12 +146,9 @@ type tested struct {
 	client    *http.Client
 }
 
-func serve(t testing.TB, cfg Config) *tested {
+func serve(t testing.TB, cfg config) *tested {
 	t.Helper()
-	s, err := newServer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newServer(cfg)
 	mux := http.NewServeMux()
 	for pattern, h := range s.handlers() {
 		mux.Handle(pattern, h)
@@ -223,8 +220,8 @@ const message = "Subject: hello\n\nbody\n"
 
 // Each token speaks for its tenants alone.
 func TestTenants(t *testing.T) {
-	withTokens := serve(t, Config{Token: operator, Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: openTenants(t)})})
-	open := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
+	withTokens := serve(t, config{Token: operator, Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: openTenants(t)})})
+	open := serve(t, config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
 	const none = `{"text":"x"}`
 	of := func(tenant string) string { return fmt.Sprintf(`{"text":"x","tenant":%q}`, tenant) }
 	for _, c := range []struct {
@@ -273,7 +270,7 @@ func TestTenants(t *testing.T) {
 // A file that loses its last token opens nothing; one that gets its first closes the door.
 func TestTokensComeAndGo(t *testing.T) {
 	tenants := openTenants(t)
-	s := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: tenants})})
+	s := serve(t, config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: tenants})})
 	q := question{path: scorePath, kind: questions.Mail, body: message}
 	if a := s.ask(t, q); a.code != http.StatusUnauthorized || a.header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a token: %d %s", a.code, a.body)
@@ -282,7 +279,7 @@ func TestTokensComeAndGo(t *testing.T) {
 	if a := s.ask(t, q); a.code != http.StatusUnauthorized {
 		t.Errorf("no token is left: %d %s", a.code, a.body)
 	}
-	open := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
+	open := serve(t, config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}})})
 	open.server.cfg.Door = newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: tenants})
 	if a := open.ask(t, q); a.code != http.StatusUnauthorized {
 		t.Errorf("the file has a token now: %d %s", a.code, a.body)
@@ -292,7 +289,7 @@ func TestTokensComeAndGo(t *testing.T) {
 // A batch of any size is answered in order, in pieces that NATS carries.
 func TestBatch(t *testing.T) {
 	pieces, largest := 0, 0
-	s := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{score: func(_ context.Context, _ string, body []byte, _ string) error {
+	s := serve(t, config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{score: func(_ context.Context, _ string, body []byte, _ string) error {
 		pieces++
 		largest = max(largest, len(body))
 		return nil
@@ -337,7 +334,7 @@ func TestBatch(t *testing.T) {
 // An error in a later piece says where it counts from.
 func TestErrorInLaterPiece(t *testing.T) {
 	n := 0
-	s := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{score: func(context.Context, string, []byte, string) error {
+	s := serve(t, config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{score: func(context.Context, string, []byte, string) error {
 		if n++; n == 2 {
 			return &questions.Refusal{Code: questions.BadRequest, Text: "[0]: no"}
 		}
@@ -380,7 +377,7 @@ func TestAsOnNATS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Config{Door: newGateway(t, gateway.Config{Asker: client})})
+	s := serve(t, config{Door: newGateway(t, gateway.Config{Asker: client})})
 	attachment := "Content-Type: multipart/mixed; boundary=b\n\n--b\n\ntext\n--b\nContent-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" +
 		strings.Repeat(strings.Repeat("A", 76)+"\n", 3<<20/77) + "--b--\n"
 	list := `[{"id":"a","text":"x"},{"id":"b","vector":{"n":1}},{"id":"c","mail":"U3ViamVjdDogeAoKeQo="}]`
@@ -420,7 +417,7 @@ func TestAsOnNATS(t *testing.T) {
 func TestEvents(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var kept published
-	s := serve(t, Config{
+	s := serve(t, config{
 		Token: operator, Events: &kept,
 		Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: openTenants(t), Registerer: registry, Teacher: noTeacher{}}),
 	})
@@ -435,29 +432,14 @@ func TestEvents(t *testing.T) {
 	if n := testutil.ToFloat64(s.requests.WithLabelValues(eventsPath, "202")); n != 2 {
 		t.Errorf("%v counted, want 2", n)
 	}
-	notAllowed := serve(t, Config{Token: operator, Events: &kept, Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: openTenants(t)})})
+	notAllowed := serve(t, config{Token: operator, Events: &kept, Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Tenants: openTenants(t)})})
 	for token, want := range map[string]int{operator: http.StatusAccepted, alice: http.StatusForbidden} {
 		if a := notAllowed.ask(t, question{path: eventsPath, token: token, kind: questions.JSON, body: event}); a.code != want {
 			t.Errorf("%s, and clients may not teach: %d %s, want %d", token, a.code, a.body, want)
 		}
 	}
-	open := serve(t, Config{Events: &kept, Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Teacher: noTeacher{}})})
+	open := serve(t, config{Events: &kept, Door: newGateway(t, gateway.Config{Asker: &fakeClient{}, Teacher: noTeacher{}})})
 	if a := open.ask(t, question{path: eventsPath, kind: questions.JSON, body: event}); a.code != http.StatusForbidden || !strings.Contains(string(a.body), "--token") {
 		t.Errorf("without tokens: %d %s", a.code, a.body)
-	}
-}
-
-func TestConfig(t *testing.T) {
-	if _, err := Handlers(Config{}); err == nil {
-		t.Error("a door without a gateway opens")
-	}
-	registry := prometheus.NewRegistry()
-	cfg := Config{Door: newGateway(t, gateway.Config{Asker: &fakeClient{}}), Registerer: registry}
-	handlers, err := Handlers(cfg)
-	if err != nil || len(handlers) != len(operations)+1 {
-		t.Errorf("%d handlers, %v", len(handlers), err)
-	}
-	if _, err := Handlers(cfg); err == nil {
-		t.Error("metrics are registered twice")
 	}
 }

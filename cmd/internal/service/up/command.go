@@ -19,7 +19,6 @@ import (
 	"hamlet/cmd/internal/operate/console"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/httpd"
-	"hamlet/cmd/internal/process/tokens"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/learner"
@@ -347,12 +346,10 @@ func (c *Command) httpDoor(s *parts.Set, opened *doors.Doors, events stream.Appe
 		s.Log.Info("--http serves metrics only", "http", c.HTTP, "reason", err)
 		return nil, nil
 	}
-	cfg := httpdoor.Config{Door: g.Door(httpdoor.Name), Token: c.Token, Count: tokens.NewMetrics(s.Registry),
-		Registerer: s.Registry}
-	if c.Token != "" || c.Tokens != "" || c.Doors.AllowLearn {
-		cfg.Events = events
+	if c.Token == "" && c.Tokens == "" && !c.Doors.AllowLearn {
+		events = nil
 	}
-	return httpdoor.Handlers(cfg)
+	return httpdoor.Handlers(g, c.Token, events), nil
 }
 
 // http takes the addresses of --http and --metrics, and returns nil without either.
