@@ -34,22 +34,14 @@ func envelopeOf(h http.Header) (envelope, error) {
 		trace: stream.ParseTrace(h.Values(stream.HeaderTrace)...),
 	}
 	for _, list := range h.Values("Rcpt") {
-		if err := e.add(list); err != nil {
-			return envelope{}, err
+		for address := range addresses(list) {
+			if len(e.recipients) == maxRecipients {
+				return envelope{}, fmt.Errorf("more than %d recipients", maxRecipients)
+			}
+			e.recipients = append(e.recipients, address)
 		}
 	}
 	return e, nil
-}
-
-// add adds the recipients of a list with commas.
-func (e *envelope) add(list string) error {
-	for address := range addresses(list) {
-		if len(e.recipients) == maxRecipients {
-			return fmt.Errorf("more than %d recipients", maxRecipients)
-		}
-		e.recipients = append(e.recipients, address)
-	}
-	return nil
 }
 
 // addresses splits a list at the commas that stand outside of quotes.

@@ -3,6 +3,8 @@ package access
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -41,13 +43,8 @@ func (all *links) add(secret string, u User, now time.Time) {
 		all.open = map[[sha256.Size]byte]link{}
 	}
 	if len(all.open) >= maxLinks {
-		var oldest [sha256.Size]byte
-		for sum, l := range all.open {
-			if o, ok := all.open[oldest]; !ok || l.made.Before(o.made) {
-				oldest = sum
-			}
-		}
-		delete(all.open, oldest)
+		earlier := func(a, b [sha256.Size]byte) int { return all.open[a].made.Compare(all.open[b].made) }
+		delete(all.open, slices.MinFunc(slices.Collect(maps.Keys(all.open)), earlier))
 	}
 	all.open[sha256.Sum256([]byte(secret))] = link{u, now}
 }

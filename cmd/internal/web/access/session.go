@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,25 +63,19 @@ func (all *sessions) add(u User, credential [sha256.Size]byte, now time.Time) st
 
 // makePlace ends the session that was idle longest, where there are too many. mu is held.
 func (all *sessions) makePlace(user string) {
-	var oldest, oldestOfUser [sha256.Size]byte
-	ofUser := 0
+	var every, ofUser [][sha256.Size]byte
 	for sum, s := range all.open {
-		if o := all.open[oldest]; o == nil || s.used.Before(o.used) {
-			oldest = sum
-		}
-		if s.user.Name != user {
-			continue
-		}
-		ofUser++
-		if o := all.open[oldestOfUser]; o == nil || s.used.Before(o.used) {
-			oldestOfUser = sum
+		every = append(every, sum)
+		if s.user.Name == user {
+			ofUser = append(ofUser, sum)
 		}
 	}
+	earlier := func(a, b [sha256.Size]byte) int { return all.open[a].used.Compare(all.open[b].used) }
 	switch {
-	case ofUser >= maxOfUser:
-		all.remove(oldestOfUser)
-	case len(all.open) >= maxSessions:
-		all.remove(oldest)
+	case len(ofUser) >= maxOfUser:
+		all.remove(slices.MinFunc(ofUser, earlier))
+	case len(every) >= maxSessions:
+		all.remove(slices.MinFunc(every, earlier))
 	}
 }
 

@@ -220,13 +220,8 @@ func (n *notices) put(id string, one notice) {
 		n.all = map[string]notice{}
 	}
 	if len(n.all) >= mostNotices {
-		oldest := ""
-		for id, other := range n.all {
-			if oldest == "" || other.until.Before(n.all[oldest].until) {
-				oldest = id
-			}
-		}
-		delete(n.all, oldest)
+		earlier := func(a, b string) int { return n.all[a].until.Compare(n.all[b].until) }
+		delete(n.all, slices.MinFunc(slices.Collect(maps.Keys(n.all)), earlier))
 	}
 	n.all[id] = one
 }
