@@ -38,7 +38,6 @@ func formatOf(inputs []*input, given string) (string, error) {
 	return format, nil
 }
 
-// formatOfName returns the format of a file's extension.
 func formatOfName(path string) string {
 	switch formatExt(path) {
 	case ".csv":

@@ -44,7 +44,6 @@ func parseIndexLine(line string) (label stream.Label, path string, err error) {
 	return label, path, nil
 }
 
-// openIndex reads the index and finds every message in it.
 func (s *Source) openIndex() error {
 	list, err := readIndex(s.cfg.Index)
 	if err != nil {
@@ -202,7 +201,6 @@ func existing(path string) string {
 	return path
 }
 
-// indexed yields the messages in the order of the index.
 func indexed(list []indexLine, archives []*input) drafts {
 	return func(yield func(draft, error) bool) {
 		reader := newMemberReader(list, archives)
@@ -322,7 +320,6 @@ func (m *memberReader) find(entry *indexLine) (draft, error) {
 	}
 }
 
-// put spools a member, or its rejection.
 func (m *memberReader) put(name string, e *stream.Event, err error) error {
 	var r *Rejection
 	switch {

@@ -76,7 +76,6 @@ func newLabelling(format, positive string) *labelling {
 	return l
 }
 
-// reset forgets the counts.
 func (l *labelling) reset() {
 	l.count, l.others, l.known, l.unknown = make(map[string]tally), 0, [2]int{}, 0
 }

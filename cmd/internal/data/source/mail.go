@@ -107,7 +107,6 @@ func (b *mailbox) messages(yield func(Message, error) bool) {
 	}
 }
 
-// file yields the messages of one file.
 func (b *mailbox) file(in *input) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		// An unreadable message among many does not stop the others.
@@ -262,7 +261,6 @@ func mailDraft(m Message, label stream.Label) (draft, error) {
 	return draft{event: e, place: m.Place}, nil
 }
 
-// openMail opens the mail of --spam, --ham or --index.
 func (s *Source) openMail() error {
 	if s.cfg.Index != "" {
 		if len(s.cfg.Spam)+len(s.cfg.Ham) > 0 {

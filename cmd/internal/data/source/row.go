@@ -25,7 +25,6 @@ func (l *labelling) parseText(line []byte) (stream.Event, error) {
 	}}, nil
 }
 
-// parseLabel reads spam or ham.
 func parseLabel(s string) (stream.Label, error) {
 	switch s {
 	case "spam":

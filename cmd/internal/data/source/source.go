@@ -183,7 +183,6 @@ func Open(cfg Config) (*Source, error) {
 // Once reports whether the source can be read only once: standard input or a pipe.
 func (s *Source) Once() bool { return len(s.once) > 0 }
 
-// openFormat chooses the format's reader.
 func (s *Source) openFormat() error {
 	if len(s.cfg.Spam)+len(s.cfg.Ham) > 0 || s.cfg.Index != "" {
 		if s.cfg.Format != "" && s.cfg.Format != FormatMail {

@@ -275,7 +275,6 @@ func list(s string) []string {
 	return words
 }
 
-// some names the first few of many.
 func some(names []string) string {
 	const most = 12
 	if len(names) <= most {

@@ -94,7 +94,6 @@ func coined(r *rand.Rand) string {
 	return s
 }
 
-// coinedWords makes up n words.
 func coinedWords(r *rand.Rand, n int) []string {
 	words := make([]string, n)
 	for i := range words {
@@ -127,7 +126,6 @@ func (s *style) word(r *rand.Rand) string {
 	return zipf(r, s.language)
 }
 
-// sentence appends a sentence of about n words.
 func (s *style) sentence(dst []byte, r *rand.Rand, n int) []byte {
 	n = max(2, n/2+r.IntN(n+1))
 	for i := range n {
@@ -149,7 +147,6 @@ func (s *style) sentence(dst []byte, r *rand.Rand, n int) []byte {
 	return dst
 }
 
-// paragraph appends n sentences and an empty line.
 func (s *style) paragraph(dst []byte, r *rand.Rand, n int) []byte {
 	for range n {
 		dst = s.sentence(dst, r, 11)

@@ -76,7 +76,6 @@ var operations = []operation{
 	{"save", []string{"file?"}, "sha256, and bytes unless in a file", (*session).save},
 }
 
-// operationOf returns the operation of that name.
 func operationOf(name string) (operation, error) {
 	var names []string
 	for _, o := range operations {
@@ -98,7 +97,6 @@ type request struct {
 	Words  int     // that an explanation shows
 }
 
-// answer returns the reply to one line.
 func (s *session) answer(ctx context.Context, line []byte) ([]byte, error) {
 	o, q, err := decode(line)
 	if err != nil {
@@ -151,7 +149,6 @@ func decode(line []byte) (o operation, q *request, err error) {
 	return o, q, nil
 }
 
-// field decodes a field that must be there.
 func field(given map[string]json.RawMessage, name string, dst any) error {
 	text, ok := given[name]
 	if !ok || string(text) == "null" {

@@ -89,7 +89,6 @@ func Run(ctx context.Context, cfg Config, items iter.Seq2[source.Item, error]) (
 	}
 }
 
-// once replays items by one model.
 func once(ctx context.Context, cfg Config, said *emitted,
 	items iter.Seq2[source.Item, error]) (*report.Result, *model.Model, error) {
 	m, err := model.New(cfg.Model)
@@ -155,7 +154,6 @@ func (s *emitted) first(what output) bool {
 	return s.now[what] > s.before[what]
 }
 
-// again begins again.
 func (s *emitted) again() {
 	for i := range s.now {
 		s.before[i], s.now[i] = max(s.before[i], s.now[i]), 0

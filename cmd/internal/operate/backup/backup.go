@@ -42,7 +42,6 @@ type Names struct {
 	EventsOf []string `help:"The model NAME learns the events of OTHER, as a shadow does." placeholder:"NAME=OTHER" env:"-"`
 }
 
-// check reports wrong usage.
 func (n *Names) check() error {
 	for _, name := range n.Model {
 		if err := (settings.ModelName{Model: name}).Validate(); err != nil {
@@ -216,7 +215,6 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	return errors.Join(append([]error{c.print(result, stdio.Out)}, failed...)...)
 }
 
-// copy copies the models that are named, or all.
 func (c *Command) copy(ctx context.Context, t *taking, log *slog.Logger) (*Index, error) {
 	x := &Index{Format: format, Taken: time.Now().UTC(), Program: program(), Missing: missing}
 	names := slices.Clone(c.Model)
@@ -289,7 +287,6 @@ func (c *Command) print(r *Result, w io.Writer) error {
 	return cli.Print(w, b.String())
 }
 
-// line describes a version.
 func (v *Version) line() string {
 	return fmt.Sprintf("version %d: %d events up to offset %d, %s, numerics %s, sha256 %s",
 		v.Version, v.Events, v.Position, cli.Megabytes(v.Bytes), v.Numerics, v.SHA256)

@@ -210,5 +210,4 @@ func (v *Version) decode() error {
 	return nil
 }
 
-// newest returns the newest version.
 func (p *Partition) newest() *Version { return &p.Versions[len(p.Versions)-1] }

@@ -51,7 +51,6 @@ func inFile(file string, c *state.Checkpoint) *InFile {
 		Numerics: c.Numerics, SHA256: hex.EncodeToString(sum[:]), Restorable: true}
 }
 
-// line describes the model.
 func (f *InFile) line() string {
 	return fmt.Sprintf("%d events up to offset %d, %s, numerics %s, sha256 %s",
 		f.Events, f.Position, cli.Megabytes(int64(f.Bytes)), f.Numerics, f.SHA256)
@@ -64,7 +63,6 @@ func (f *InFile) print(stdio cli.IO, asJSON bool, text string) error {
 	return cli.Print(stdio.Out, text+"\n")
 }
 
-// toFile writes one model to one file.
 func (c *Command) toFile(ctx context.Context, stdio cli.IO) error {
 	if len(c.Model) != 1 {
 		return cli.Usagef("%s is a file, which has one model: name it with --model, or name a directory", c.Folder)

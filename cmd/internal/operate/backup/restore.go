@@ -322,7 +322,6 @@ func (r *restoring) fits(p *Partition) error {
 	return nil
 }
 
-// print says what was restored.
 func (c *Restore) print(r *Restored, w io.Writer) error {
 	if c.JSON {
 		return cli.PrintJSON(w, r)

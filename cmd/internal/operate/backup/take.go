@@ -31,7 +31,6 @@ type lost struct {
 	pinned   int64   // the one of them that an operator pinned
 }
 
-// model copies a model.
 func (t *taking) model(ctx context.Context, store state.Store, name string) (Model, error) {
 	m := Model{Name: name}
 	if err := store.Layout(ctx); err != nil {
@@ -147,7 +146,6 @@ func (t *taking) earlier(ctx context.Context, store state.Store, model string, p
 	return p, nil
 }
 
-// version copies one version.
 func (t *taking) version(ctx context.Context, store state.Store, model string, info state.VersionInfo) (Version, error) {
 	t.show(fmt.Sprintf("%s, version %d", model, info.Version))
 	c, err := store.LoadVersion(ctx, info.Version)

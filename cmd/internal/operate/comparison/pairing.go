@@ -52,7 +52,6 @@ func newPairing(a, b string, pair func(a, b *predictions.Prediction)) *pairing {
 	return &pairing{pair: pair, models: [2]paired{{name: a}, {name: b}}}
 }
 
-// begin notes the first offset of a model.
 func (m *paired) begin(at int64) {
 	if !m.begun {
 		m.begun, m.first = true, at
@@ -111,7 +110,6 @@ func (j *pairing) add(model int, b *predictions.Block, record int64) error {
 	return nil
 }
 
-// join pairs what can be paired.
 func (j *pairing) join() error {
 	a, b := &j.models[0], &j.models[1]
 	for len(a.queue) > 0 && len(b.queue) > 0 {

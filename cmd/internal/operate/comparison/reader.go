@@ -177,7 +177,6 @@ func (r *Reader) fail(err error) error {
 	return r.failed
 }
 
-// read reads some records of a topic.
 func (r *Reader) read(ctx context.Context, model int) error {
 	t := &r.topics[model]
 	records, err := follow.Some(ctx, t.reads, t.next, t.end, chunk)
@@ -196,7 +195,6 @@ func (r *Reader) read(ctx context.Context, model int) error {
 	return nil
 }
 
-// take takes a record of a topic.
 func (r *Reader) take(model int, record *stream.Record) error {
 	t := &r.topics[model]
 	b, err := predictions.Decode(record.Value)

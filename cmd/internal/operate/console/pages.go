@@ -36,7 +36,6 @@ func (c *Console) addPages() {
 	c.site.Add(audit.Page(c.site, c.audit))
 }
 
-// info asks a scorer of the model about itself.
 func (c *Console) info(ctx context.Context) (stream.Info, error) {
 	return score.Info(ctx, c.cfg.NATS, c.cfg.Model)
 }
@@ -78,7 +77,6 @@ func (c *Console) logBounds() func(context.Context) (stream.Bounds, error) {
 	}
 }
 
-// keep writes the line of an action to the audit.
 func (c *Console) keep(ctx context.Context, r *http.Request, id string, a page.Action, outcome string) error {
 	u := access.FromContext(r.Context())
 	line := stream.AuditEntry{

@@ -168,7 +168,6 @@ func (c *exportCommand) run(ctx context.Context, brokers stream.Logs, counter *p
 	}{c.Model, c.File, n}, fmt.Sprintf("%d records of %s are in %s\n", n, log.Name, c.File), nil
 }
 
-// counted shows how many records were taken.
 func counted(records Records, counter *progress.Counter) Records {
 	return func(yield func(*stream.Record, error) bool) {
 		n := 0
@@ -211,7 +210,6 @@ func (c *mergeCommand) run(ctx context.Context, brokers stream.Logs, counter *pr
 	return fill(ctx, brokers, c.To, records, c.Topic, func(n int) { counter.Set(n, int(total)) })
 }
 
-// fill fills the log of a model.
 func fill(ctx context.Context, brokers stream.Logs, model string, records Records, topic settings.Topic,
 	count func(n int)) (any, string, error) {
 	var done Filled

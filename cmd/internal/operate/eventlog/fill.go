@@ -177,7 +177,6 @@ func (f *filler) next(ctx context.Context, there *cursor) (*stream.Record, error
 	}
 }
 
-// publish appends the batches, one after another.
 func (f *filler) publish(ctx context.Context) error {
 	for batch := range f.batches {
 		if err := f.put(ctx, batch); err != nil {
@@ -243,7 +242,6 @@ func (f *filler) foreign(offset int64, n int) error {
 // sizeOf returns about how many bytes a record has in memory.
 func sizeOf(r *stream.Record) int { return 128 + r.Size() + 40*len(r.Headers) }
 
-// same reports whether two records have the same bytes.
 func same(a, b *stream.Record) bool {
 	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) &&
 		slices.EqualFunc(a.Headers, b.Headers, func(a, b stream.Header) bool {

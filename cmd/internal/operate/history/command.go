@@ -111,7 +111,6 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 // mostJoined is how many messages --stats remembers: some 150 MB.
 const mostJoined = 1_000_000
 
-// missing says what was not there.
 func (c *Command) missing(stderr io.Writer, decisions, damaged int) {
 	if damaged > 0 {
 		fmt.Fprintf(stderr, "%d lines of the journal cannot be read\n", damaged)

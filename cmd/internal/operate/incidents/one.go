@@ -72,7 +72,6 @@ type before struct {
 	Pinned  bool   // a version is pinned already
 }
 
-// one shows the life of an incident.
 func (p *pages) one(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	all, acknowledged, problems := p.incidents(r.Context())

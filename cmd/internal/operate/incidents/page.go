@@ -111,7 +111,6 @@ func (p *pages) table(ctx context.Context, query url.Values) table {
 	return t
 }
 
-// rank puts what is open first.
 func rank(i *Incident) int {
 	if i.Open() {
 		return 0
@@ -136,7 +135,6 @@ func newRow(i *Incident, acknowledged acknowledgements) row {
 	return r
 }
 
-// list shows the incidents.
 func (p *pages) list(w http.ResponseWriter, r *http.Request) {
 	t := p.table(r.Context(), r.URL.Query())
 	p.site.Render(w, r, listTemplates, http.StatusOK, "Incidents", struct {

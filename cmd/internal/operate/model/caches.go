@@ -18,7 +18,6 @@ const (
 	mostFacts = 4
 )
 
-// readKept asks the store what it keeps of the model.
 func (p *pages) readKept(ctx context.Context, _ Kept) (Kept, error) {
 	return Read(ctx, p.Store, p.site.Model)
 }
@@ -44,7 +43,6 @@ type known struct {
 	facts *Facts
 }
 
-// find returns what is remembered, or nil.
 func (c *factsCache) find(at versionID) *Facts {
 	c.mu.Lock()
 	defer c.mu.Unlock()

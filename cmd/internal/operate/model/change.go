@@ -32,7 +32,6 @@ var anIncident = regexp.MustCompile(`^[a-z0-9-]+\.[0-9]{1,10}\.[0-9]{1,20}$`)
 // mostIncident bounds the id of an incident, in bytes.
 const mostIncident = 128
 
-// ask reads the fields of a form.
 func ask(form url.Values) (a request, err error) {
 	a.Do, a.Incident = form.Get("do"), form.Get("incident")
 	if a.Incident != "" && (len(a.Incident) > mostIncident || !anIncident.MatchString(a.Incident)) {
@@ -93,7 +92,6 @@ type confirmation struct {
 	Expect      string
 }
 
-// confirm answers GET /model/change.
 func (p *pages) confirm(w http.ResponseWriter, r *http.Request) {
 	a, err := ask(r.URL.Query())
 	if err != nil {
@@ -166,7 +164,6 @@ func (p *pages) change(w http.ResponseWriter, r *http.Request) {
 	}, path)
 }
 
-// done says what was done.
 func done(a request, plan *Plan) string {
 	if a.Do == doUnpin {
 		return "Unpinned. Answers come from the newest version again. Scorers follow within seconds."

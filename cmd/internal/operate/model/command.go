@@ -163,7 +163,6 @@ func (c *Command) Run(ctx context.Context, chosen cli.Subcommand, stdio cli.IO) 
 	return within(patience, func(ctx context.Context, s *session) error { return s.pin(ctx, name) })
 }
 
-// store returns a model's store.
 func (s *session) store(ctx context.Context, name string) (state.Store, error) {
 	if store := s.stores[name]; store != nil {
 		return store, nil
@@ -187,10 +186,8 @@ func validName(name string) error {
 	return nil
 }
 
-// json prints one object.
 func (s *session) json(v any) error { return cli.PrintJSON(s.out, v) }
 
-// print writes a text.
 func (s *session) print(text string) error { return cli.Print(s.out, text) }
 
 // pin lists the versions, or changes which of them is served.

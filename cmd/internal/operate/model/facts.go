@@ -31,7 +31,6 @@ func FactsOf(version int64, c *state.Checkpoint) (*Facts, error) {
 	return l.facts(), nil
 }
 
-// facts are those of a decoded model.
 func (l *loaded) facts() *Facts {
 	m := l.model
 	return &Facts{
@@ -51,7 +50,6 @@ type Side struct {
 	SHA256   string    `json:"sha256"`
 }
 
-// side is that of a decoded model.
 func (l *loaded) side() Side {
 	return Side{l.version, l.Saved, l.model.Events(), l.model.Spam(), l.Position.Next, l.model.Numerics(), l.sha256()}
 }

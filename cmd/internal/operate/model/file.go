@@ -32,7 +32,6 @@ const manifestEntry, modelEntry = "0/manifest", "0/model"
 // ofPartitions matches the entries of a file of hamlet 0.1.0 that has models of partitions.
 var ofPartitions = regexp.MustCompile(`^[1-9][0-9]*/`)
 
-// writeArchive writes a checkpoint as a tar archive.
 func writeArchive(w io.Writer, c *state.Checkpoint) error {
 	archive := tar.NewWriter(w)
 	manifest, _ := state.Split(c)
@@ -61,7 +60,6 @@ func WriteFile(path string, c *state.Checkpoint) error {
 	return wholefile.Write(path, func(w io.Writer) error { return writeArchive(w, c) })
 }
 
-// isArchive reports whether b begins a tar archive.
 func isArchive(b []byte) bool { return len(b) >= 512 && string(b[257:262]) == "ustar" }
 
 // ReadFile reads a file of [WriteFile], or one of `hamlet eval --save`, which has no position. It

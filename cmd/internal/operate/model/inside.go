@@ -70,7 +70,6 @@ type adopted struct {
 	Before, After string    // numerics, if they changed
 }
 
-// inside answers GET /model/inside.
 func (p *pages) inside(w http.ResponseWriter, r *http.Request) {
 	facts, err := p.factsOf(r.Context(), r.URL.Query().Get("version"))
 	if err != nil {
@@ -110,7 +109,6 @@ func other(p *History, version int64) int64 {
 	return 0
 }
 
-// compare answers GET /model/compare.
 func (p *pages) compare(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	a, err := p.factsOf(r.Context(), q.Get("a"))

@@ -102,7 +102,6 @@ func (h *History) Find(number int64) *Version {
 	return nil
 }
 
-// numbers lists the versions for an error.
 func (h *History) numbers() string {
 	var all []string
 	for _, v := range h.Versions {

@@ -92,7 +92,6 @@ func (c *list) run(ctx context.Context, s *session) error {
 	return s.printList(all, time.Now())
 }
 
-// list asks the store what it keeps of a model.
 func (s *session) list(ctx context.Context, name string) (listed, error) {
 	l := listed{Model: name, Partitions: []listedVersion{}}
 	store, err := s.store(ctx, name)

@@ -125,7 +125,6 @@ func (p *pages) state(ctx context.Context, seen *now.Snapshot) (s stateView, kep
 	return s, kept
 }
 
-// show answers GET /model.
 func (p *pages) show(w http.ResponseWriter, r *http.Request) {
 	data := &overview{}
 	var kept Kept
@@ -139,7 +138,6 @@ func (p *pages) show(w http.ResponseWriter, r *http.Request) {
 	p.site.Render(w, r, modelTemplates, http.StatusOK, "Model", data)
 }
 
-// describe adds the versions.
 func (p *pages) describe(data *overview, kept *History, seen *now.Snapshot) {
 	now := p.site.Now()
 	known := p.answers(seen)

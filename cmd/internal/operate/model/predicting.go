@@ -87,7 +87,6 @@ func (c *compare) check() error {
 	return cli.NotNegative("--burn-in", c.BurnIn)
 }
 
-// text is the result in words.
 func (c *compare) text(r *comparison.Result) string {
 	var b strings.Builder
 	for _, line := range missing(r) {
@@ -125,7 +124,6 @@ func (c *compare) text(r *comparison.Result) string {
 	return b.String()
 }
 
-// missing says what could not be compared.
 func missing(r *comparison.Result) (lines []string) {
 	for i, s := range []*comparison.Side{&r.A, &r.B} {
 		other := [...]*comparison.Side{&r.B, &r.A}[i]

@@ -15,7 +15,6 @@ type keptJSON struct {
 	Answers    *Answers  `json:"answers,omitempty"`
 }
 
-// printVersions writes all versions.
 func (s *session) printVersions(k Kept) error {
 	if s.JSON {
 		return s.json(keptJSON{k.Model, []History{k.History}, k.Answers})
@@ -52,7 +51,6 @@ type served struct {
 	Version
 }
 
-// printChange writes what is served after a change.
 func (s *session) printChange(before, after Kept) error {
 	out := change{Model: after.Model}
 	if v := after.Find(after.Served); v != nil {

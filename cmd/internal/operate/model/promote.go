@@ -159,7 +159,6 @@ func (s *session) promote(ctx context.Context) error {
 	return p.result(before, made)
 }
 
-// answering returns the model that answers now.
 func (p *promotion) answering(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -213,7 +212,6 @@ func (p *promotion) scorers(ctx context.Context, f settings.NATS, numerics strin
 	return p.say("scorers    %d of %s, all of which read numerics %s\n", len(all), p.model, numerics)
 }
 
-// result prints what was done.
 func (p *promotion) result(before string, made state.Promotion) error {
 	if p.quiet {
 		return cli.PrintJSON(p.stdout, struct {
@@ -239,7 +237,6 @@ func (p *promotion) result(before string, made state.Promotion) error {
 		"hamlet model promote --back%s\n", p.model, made.Model, of)
 }
 
-// say prints for people.
 func (p *promotion) say(format string, values ...any) error {
 	if p.quiet {
 		return nil

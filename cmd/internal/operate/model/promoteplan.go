@@ -49,7 +49,6 @@ func (p *promotion) check(ctx context.Context) (numerics string, err error) {
 	return c.Numerics, nil
 }
 
-// heads reads the newest versions.
 func (p *promotion) heads(ctx context.Context) (h atHead, err error) {
 	ctx, cancel := context.WithTimeout(ctx, max(p.patience, time.Second))
 	defer cancel()
@@ -288,7 +287,6 @@ func (p *promotion) untilBetter(ctx context.Context, answers string, patience ti
 	}
 }
 
-// progress prints how the comparison stands.
 func (p *promotion) progress(answers string, r *comparison.Result) error {
 	verdict := "not shown to be better"
 	switch {
@@ -305,7 +303,6 @@ func (p *promotion) progress(answers string, r *comparison.Result) error {
 		r.Difference.High, verdict)
 }
 
-// newer reports whether numerics a are newer than b.
 func newer(a, b string) bool {
 	x, err1 := strconv.Atoi(a)
 	y, err2 := strconv.Atoi(b)

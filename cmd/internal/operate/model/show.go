@@ -101,7 +101,6 @@ func (c *show) run(ctx context.Context, s *session) error {
 	return s.print(text)
 }
 
-// describe says what a decoded model is.
 func describe(name string, l *loaded) shown {
 	m := l.model
 	one := shown{
@@ -164,7 +163,6 @@ func (s *session) describeVersions(ctx context.Context, name string, one *shown)
 	return nil
 }
 
-// text says it for people.
 func (one *shown) text(now time.Time) string {
 	table := report.NewTable()
 	line := func(name, format string, values ...any) { table.Add("  "+name, fmt.Sprintf(format, values...)) }
@@ -243,7 +241,6 @@ func join(numbers []int64) string {
 	return strings.Join(all, ", ")
 }
 
-// shorten cuts a long value.
 func shorten(value string) string {
 	return cmp.Or(page.Clip(value, 100), "none")
 }

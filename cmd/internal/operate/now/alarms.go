@@ -28,7 +28,6 @@ func (a *alarms) rest() {
 	a.now.Away = natsSilent
 }
 
-// ask reads the open incidents.
 func (a *alarms) ask(ctx context.Context) {
 	now, err := a.cfg.Alarms(ctx)
 	a.mu.Lock()

@@ -69,7 +69,6 @@ func (c *counts) add(e *stream.JournalEntry, now time.Time, weight float64) {
 	}
 }
 
-// forget drops what is older than a minute.
 func (c *counts) forget(least int64) {
 	maps.DeleteFunc(c.minutes, func(minute int64, _ map[string]*doorMinute) bool { return minute < least })
 	maps.DeleteFunc(c.seen, func(_ string, minute int64) bool { return minute < least })
@@ -105,7 +104,6 @@ func bucket(ms float64) int {
 	return min(took-1, int(math.Log(ms/shortest)/math.Log(wider)))
 }
 
-// show writes the hour before now into j.
 func (c *counts) show(j *Journal, now time.Time) {
 	last := now.Unix() / 60
 	doors := map[string]*doorMinute{}

@@ -239,7 +239,6 @@ func (f *Feed) work(ctx context.Context) {
 
 func (f *Feed) publish() { f.latest.Store(f.snapshot()) }
 
-// snapshot returns what is known now.
 func (f *Feed) snapshot() *Snapshot {
 	s := &Snapshot{At: time.Now(), Model: f.cfg.Model, Learnt: f.versions.get(), Alarms: f.alarms.get()}
 	f.lag.show(&s.Learnt)

@@ -133,7 +133,6 @@ func (j *journal) begin(cut, behind bool) {
 	}
 }
 
-// take counts a message of the journal.
 func (j *journal) take(b nats.JournalBatch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -169,7 +168,6 @@ func (j *journal) add(e *stream.JournalEntry, now time.Time, weight float64) {
 	}
 }
 
-// show writes what was counted into a snapshot.
 func (j *journal) show(s *Snapshot) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -141,7 +141,6 @@ func get(ctx context.Context, kept *nats.MailArchiveReader, id string) (nats.Arc
 	return m, err
 }
 
-// show prints messages.
 func (c *Command) show(ctx context.Context, kept *nats.MailArchiveReader, w io.Writer) error {
 	for i, id := range c.IDs {
 		m, err := get(ctx, kept, id)
@@ -185,7 +184,6 @@ func printMessage(w io.Writer, further bool, m *Message) error {
 	return cli.Print(w, "\n"+m.Text+cut+"\n")
 }
 
-// label sends labels to the learner.
 func (c *Command) label(ctx context.Context, kept *nats.MailArchiveReader, stdout, stderr io.Writer) error {
 	label, err := stream.ParseLabel(c.Label)
 	if err != nil {
@@ -235,7 +233,6 @@ type listed struct {
 	From    string  `json:"from,omitempty"`
 }
 
-// list prints the head of the queue.
 func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.MailArchiveReader, since time.Time, stdout,
 	stderr io.Writer) error {
 	reading, cancel := context.WithTimeout(ctx, listTime)

@@ -128,7 +128,6 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) {
 	h.site.Render(w, r, templates, status, title, &v)
 }
 
-// fill finds the message to show.
 func (h *handler) fill(ctx context.Context, v *view, id string, u access.User) {
 	skipped := h.skipped.of(u)
 	if id != "" {

@@ -152,7 +152,6 @@ func (y *tally) count(now time.Time) (c counts) {
 	return c
 }
 
-// figures returns the counts of what was read.
 func (h *handler) figures() counts {
 	c := h.today.count(h.site.Now())
 	c.Waiting = h.reader.Waiting(h.reader.Since())

@@ -51,7 +51,6 @@ func Ask(ctx context.Context, conn *natsgo.Conn, model string, q questions.Quest
 	return ask(ctx, client, q)
 }
 
-// ask asks for one verdict.
 func ask(ctx context.Context, client *nats.Client, q questions.Question) (stream.Verdict, error) {
 	verdicts, err := client.Ask(ctx, q)
 	if err == nil && len(verdicts) != 1 {

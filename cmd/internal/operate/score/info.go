@@ -68,7 +68,6 @@ func (c *InfoCommand) Run(ctx context.Context, stdio cli.IO) error {
 	return printInfo(stdio.Out, info)
 }
 
-// printInfo writes lines for people.
 func printInfo(w io.Writer, info stream.Info) error {
 	positions := strings.Trim(fmt.Sprint(info.Model.Positions), "[]")
 	age := (time.Duration(info.Model.AgeMS) * time.Millisecond).Round(100 * time.Millisecond)

@@ -115,7 +115,6 @@ func newMessage(tenant string, body *stream.Body, words []stream.Word) (message,
 	return m, nil
 }
 
-// fields cuts the header fields that are read.
 func (m *message) fields(c colouring, head []byte) {
 	tokens := feature.HeadTokens(nil, head)
 	for at := 0; at < len(head); {

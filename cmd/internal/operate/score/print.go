@@ -55,7 +55,6 @@ func (p *printer) verdict(place string, v stream.Verdict) error {
 	return cli.Written(err)
 }
 
-// failure reports a message that couldn't be asked about.
 func (p *printer) failure(place string, err error) error {
 	p.failed++
 	text := fmt.Errorf("%s: %w", place, err)

@@ -91,7 +91,6 @@ func mails(file string, stdin io.Reader) iter.Seq2[question, error] {
 	}
 }
 
-// texts yields one file as a plain text.
 func texts(file string, stdin io.Reader) iter.Seq2[question, error] {
 	return func(yield func(question, error) bool) {
 		q := newQuestion(nameOf(file), questions.Text)

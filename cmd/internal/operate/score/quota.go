@@ -29,7 +29,6 @@ func (p *quota) take(user string) bool {
 	return true
 }
 
-// free gives a user's place back.
 func (p *quota) free(user string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,6 @@ func Wanted(args []string) bool {
 	})
 }
 
-// beforeFiles returns the arguments before "--".
 func beforeFiles(args []string) []string {
 	if end := slices.Index(args, "--"); end >= 0 {
 		return args[:end]

@@ -127,7 +127,6 @@ func (p *pages) known(ctx context.Context) (known *Table, problem string) {
 	return known, problem
 }
 
-// table returns the sources of a page.
 func (p *pages) table(ctx context.Context, query url.Values) table {
 	known, problem := p.known(ctx)
 	t := table{Problem: problem}
@@ -188,7 +187,6 @@ func rates(sources []Source) *chart.Chart {
 	}
 }
 
-// list shows all sources.
 func (p *pages) list(w http.ResponseWriter, r *http.Request) {
 	t := p.table(r.Context(), r.URL.Query())
 	p.site.Render(w, r, listTemplates, http.StatusOK, "Sources", struct {
@@ -221,7 +219,6 @@ var roles = []choice{
 	{Role: "muted", Means: "its labels teach nothing"},
 }
 
-// source shows one source.
 func (p *pages) source(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("source")
 	if name == "" {

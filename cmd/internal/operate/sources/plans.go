@@ -170,7 +170,6 @@ func (p *plans) put(j *job, written int, done bool) {
 	j.Writing, j.Written, j.Done = false, written, done
 }
 
-// view returns all jobs, the newest first.
 func (p *plans) view() (all []*jobState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -48,7 +48,6 @@ type said struct {
 	Role       string `json:"role"`
 }
 
-// set writes the operator's word to the model's log.
 func (c *Command) set(ctx context.Context, log *slog.Logger, stdout io.Writer) error {
 	standing, err := NewStanding(c.Set.Source, c.Set.Role, time.Now())
 	if err != nil {

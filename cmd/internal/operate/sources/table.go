@@ -138,7 +138,6 @@ func (t *Table) cut(n int) {
 	t.Sources = kept
 }
 
-// print writes a line for each source.
 func (t *Table) print(w io.Writer) error {
 	tab := report.NewTable("source", "role", "labels", "flip rate, 90 %", "weight", "", "accused")
 	for i := range t.Sources {

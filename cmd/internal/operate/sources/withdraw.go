@@ -37,7 +37,6 @@ type withdrawal struct {
 	Muted        string // the page to mute the source
 }
 
-// withdrawal shows the form, the plans and one plan.
 func (p *pages) withdrawal(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	v := withdrawal{Source: query.Get("source"), Since: query.Get("since"), Until: query.Get("until")}
@@ -78,7 +77,6 @@ func (p *pages) learnt(ctx context.Context, plan *withdraw.Plan) string {
 	return "The learner has learnt and saved it. Scorers follow within seconds."
 }
 
-// startPlan has a plan made.
 func (p *pages) startPlan(w http.ResponseWriter, r *http.Request) {
 	j := &job{jobState: jobState{
 		Source: r.PostFormValue("source"), By: access.FromContext(r.Context()).Name,
@@ -112,7 +110,6 @@ func (p *pages) startPlan(w http.ResponseWriter, r *http.Request) {
 // most bounds the text of a field, in bytes.
 const most = stream.MaxNameLength
 
-// request reads what a form asked for.
 func (p *pages) request(j *job) (*withdraw.Request, error) {
 	if err := p.needKafka(); err != nil {
 		return nil, err
@@ -214,7 +211,6 @@ func wrote(written, all int, err error) (string, error) {
 		"some hundreds take minutes. Receipts are in topic %s.", written, stream.ReceiptTopic), nil
 }
 
-// cancel ends a plan that is being made.
 func (p *pages) cancel(w http.ResponseWriter, r *http.Request) {
 	if j := p.plans.find(r.PostFormValue("plan")); j != nil {
 		j.cancel()

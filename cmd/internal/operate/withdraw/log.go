@@ -97,7 +97,6 @@ type record struct {
 	err error // it cannot be learnt
 }
 
-// isEvent reports whether r is an event that can be learnt.
 func (r *record) isEvent() bool { return r.err == nil && r.Standing == nil }
 
 func decoded(r *stream.Record) record {

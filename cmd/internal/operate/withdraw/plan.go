@@ -200,7 +200,6 @@ func (pl *planner) decide(p model.Prediction) stream.Decision {
 	return stream.Decide(p.P(), lo, pl.wanted.SpamAt, pl.wanted.HamAt)
 }
 
-// loss is the log loss of a label, in nats.
 func loss(logOdds float64, spam bool) float64 {
 	if spam {
 		logOdds = -logOdds

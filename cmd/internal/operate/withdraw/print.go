@@ -55,7 +55,6 @@ func changes(n int) string {
 	return fmt.Sprintf("%d verdicts change", n)
 }
 
-// end prints how it ended.
 func (c *Command) end(w io.Writer, r *result) error {
 	if c.JSON {
 		return cli.PrintJSON(w, r)

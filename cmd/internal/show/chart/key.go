@@ -58,7 +58,6 @@ func (d *drawing) keyRows() (rows []keyRow) {
 	return rows
 }
 
-// key draws the legend below the axis.
 func (d *drawing) key(rows []keyRow) {
 	for r, row := range rows {
 		y := d.height - margin - float64(len(rows)-1-r)*lineHeight

@@ -177,7 +177,6 @@ func (d *drawing) line(i int) {
 	}
 }
 
-// points draws marks and their error bars.
 func (d *drawing) points(i int) {
 	s := &d.Series[i]
 	sideways := len(d.Y.Categories) > 0

@@ -240,7 +240,6 @@ func (d *drawing) withNamed(ticks []Tick, a *Axis, touch func(a, b Tick) bool) [
 func (d *drawing) px(x float64) float64 { return d.left + d.x.at(x)*(d.right-d.left) }
 func (d *drawing) py(y float64) float64 { return d.bottom - d.y.at(y)*(d.bottom-d.top) }
 
-// axes draws the grid, the axes and their text.
 func (d *drawing) axes() {
 	d.printf(`<path d="`)
 	if len(d.X.Categories) == 0 {
@@ -287,7 +286,6 @@ func (d *drawing) text(x, y float64, anchor, text string) {
 
 func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(&d.out, format, args...) }
 
-// short writes a coordinate.
 func short(v float64) string {
 	text := strconv.FormatFloat(v, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
