@@ -37,7 +37,8 @@ func crfGrid(_ context.Context, q *crfGridRequest) (*crfGridReply, error) {
 		return nil, wrong("f", "%d×%d; exact inference takes at most %d rows or columns", rows, columns, most)
 	}
 	if rows*columns > states>>short {
-		return nil, wrong("f", "%d×%d; with %d rows, exact inference takes at most %d columns", rows, columns, short, states>>short/short)
+		return nil, wrong("f", "%d×%d; with %d rows, exact inference takes at most %d columns", rows, columns, short,
+			states>>short/short)
 	}
 	at := func(i int) (row, column int) { // the entry of f that is site i
 		if row, column = i%short, i/short; rows > columns {

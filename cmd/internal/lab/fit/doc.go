@@ -11,10 +11,10 @@
 //
 // # Adding an algorithm
 //
-// An algorithm is one file with its name: a request, a reply, a function from one
-// to the other, and a line that registers it. Nothing else changes.
+// An algorithm is a request, a reply, a function from one to the other, and a line in the
+// file's init that registers it. Nothing else changes. Kin share a file.
 //
-//	func init() { registerClassifier("adaboost", adaBoost) }
+//	registerClassifier("adaboost", adaBoost)
 //
 //	type adaBoostRequest struct {
 //		examples                 // x, y

@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"hamlet/cmd/internal/lab/fit"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // Real AdaBoost over stumps and over logistic regressions, with sample weights.
-func ExampleServe_weights() {
+func ExampleCommand_weights() {
 	requests := `{"algorithm": "realadaboost", "x": [[1], [2], [3], [4]], "y": [-1, 1, -1, 1], "weights": [1, 1, 2, 1], "rounds": 1}
 {"algorithm": "realadaboost", "x": [[1], [2], [3], [4]], "y": [-1, 1, -1, 1], "weights": [1, 1, 2, 1], "rounds": 1, "learner": "logistic"}
 `
-	err := fit.Serve(context.Background(), strings.NewReader(requests), os.Stdout)
+	err := new(fit.Command).Run(context.Background(), cli.IO{In: strings.NewReader(requests), Out: os.Stdout})
 	fmt.Println(err)
 	// Output:
 	// {"rounds":[{"feature":0,"threshold":3.5,"left":-0.31799438335999836,"right":0.29389333245105953,"z":0.860509031939896,"train_error":0.2}],"f":[-0.31799438335999836,-0.31799438335999836,-0.31799438335999836,0.29389333245105953]}
@@ -23,11 +24,11 @@ func ExampleServe_weights() {
 }
 
 // The game of boosting on two rows: one stump is always right, so the value is 1.
-func ExampleServe_game() {
+func ExampleCommand_game() {
 	requests := `{"algorithm": "game.boosting", "x": [[1], [2]], "y": [-1, 1], "rounds": 4}
 {"algorithm": "game.play", "a": [[1, -1], [-1, 1]], "rounds": 4, "rate": 0.5}
 `
-	err := fit.Serve(context.Background(), strings.NewReader(requests), os.Stdout)
+	err := new(fit.Command).Run(context.Background(), cli.IO{In: strings.NewReader(requests), Out: os.Stdout})
 	fmt.Println(err)
 	// Output:
 	// {"stumps":[{"feature":0,"threshold":1.5,"polarity":1},{"feature":0,"threshold":1.5,"polarity":-1}],"value":1,"d":[1,0],"votes":[1,0],"adaboost":{"edges":[1],"margin":1},"hedge":{"rate":0.5887050112577373,"gap":0.5887050112577373,"d":[0.5,0.5],"votes":[1,0],"mean_edge":1,"edge":1,"margin":1}}
@@ -36,13 +37,13 @@ func ExampleServe_game() {
 }
 
 // Replies come in the order of the lines. A bad line does not affect the others.
-func ExampleServe() {
+func ExampleCommand() {
 	requests := `{"algorithm": "blr.predict", "w": [2, 1], "v": [[1, 0], [0, 1]], "x_test": [[1, 0]]}
 {"algorithm": "blr.unlearn", "x": [[1, 2], [1]], "y": [1, 0], "forget": []}
 
 {"algorithm": "game", "a": [[1, -1], [-1, 1]]}
 `
-	err := fit.Serve(context.Background(), strings.NewReader(requests), os.Stdout)
+	err := new(fit.Command).Run(context.Background(), cli.IO{In: strings.NewReader(requests), Out: os.Stdout})
 	fmt.Println(err)
 	// Output:
 	// {"bound_plus":[0.8156044568827434],"bound_minus":[0.152472009581121],"normalised":[0.8425000350044017],"probit":[0.8448456150189875],"exact":[0.8445374814698765],"interval_lo":[0.5100076671411242],"interval_hi":[0.9812928289136418],"p_test":[0.8445374814698765]}

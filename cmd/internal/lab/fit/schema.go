@@ -3,8 +3,11 @@ package fit
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -168,3 +171,100 @@ func (f *field) target(q reflect.Value) any {
 	}
 	return q.FieldByIndex(f.index).Addr().Interface()
 }
+
+// A set holds the values that a number may have.
+type set struct {
+	text           string // as in the tag
+	lo, hi         float64
+	openLo, openHi bool // the end itself is excluded
+	label          bool // -1 or 1, nothing between
+}
+
+// anyNumber holds every float64.
+var anyNumber = set{text: "(-∞,∞)", lo: math.Inf(-1), hi: math.Inf(1)}
+
+// parseSet reads an interval such as [0,1] or (0,∞), or ±1.
+func parseSet(text string) (set, error) {
+	if text == "±1" {
+		return set{text: text, lo: -1, hi: 1, label: true}, nil
+	}
+	var ends []string
+	if len(text) > 2 && strings.ContainsAny(text[:1], "[(") && strings.ContainsAny(text[len(text)-1:], "])") {
+		ends = strings.Split(text[1:len(text)-1], ",")
+	}
+	if len(ends) != 2 {
+		return set{}, fmt.Errorf("in:%q is neither an interval nor ±1", text)
+	}
+	s := set{text: text, openLo: text[0] == '(', openHi: text[len(text)-1] == ')'}
+	for i, dst := range []*float64{&s.lo, &s.hi} {
+		v, err := strconv.ParseFloat(strings.Replace(ends[i], "∞", "Inf", 1), 64)
+		if err != nil {
+			return set{}, fmt.Errorf("in:%q: %w", text, err)
+		}
+		*dst = v
+	}
+	if !(s.lo <= s.hi) {
+		return set{}, fmt.Errorf("in:%q is empty", text)
+	}
+	return s, nil
+}
+
+// has reports whether v is in s. NaN is in none.
+func (s set) has(v float64) bool {
+	switch {
+	case s.label:
+		return v == -1 || v == 1
+	case s.openLo && v == s.lo, s.openHi && v == s.hi:
+		return false
+	}
+	return v >= s.lo && v <= s.hi
+}
+
+// check returns an error if s lacks v, a number that the request spells as text.
+func (s set) check(v float64, text json.Number) error {
+	switch {
+	case s.has(v):
+		return nil
+	case s.label:
+		return fmt.Errorf("%s is no label; 1 and -1 are", clip(string(text)))
+	}
+	return fmt.Errorf("%s is not in %s", clip(string(text)), s.text)
+}
+
+// Parts of requests that several algorithms embed.
+
+// examples are labelled rows.
+type examples struct {
+	X [][]float64 `json:"x" shape:"N×D"`
+	Y []float64   `json:"y" shape:"N" in:"±1"`
+}
+
+// weighted are sample weights. A weight of k is a row that stands there k times, except
+// where an algorithm says that it counts rows.
+type weighted struct {
+	Weights []float64 `json:"weights" shape:"N" in:"[1e-6,1e6]" default:"null"`
+}
+
+// relative returns the weights for an algorithm that uses only their proportions: nil, the
+// same as none, if all are equal.
+func (w *weighted) relative() []float64 {
+	if slices.ContainsFunc(w.Weights, func(v float64) bool { return v != w.Weights[0] }) {
+		return w.Weights
+	}
+	return nil
+}
+
+// tested are rows to classify.
+type tested struct {
+	XTest [][]float64 `json:"x_test" shape:"M×D" default:"null"`
+}
+
+func (t *tested) testRows() [][]float64 { return t.XTest }
+
+// seeded is the seed of an algorithm that draws random numbers. The others accept a
+// seed without it.
+type seeded struct {
+	Seed uint64 `json:"seed" default:"1"`
+}
+
+func (s *seeded) source() rand.Source { return rand.NewPCG(s.Seed, 0) }

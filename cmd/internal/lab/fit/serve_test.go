@@ -76,7 +76,7 @@ const sumText = `{"sum":10.5,"rows":[3,7.5],"nil":[],"null":null,"mode":"plain",
 func serve(t *testing.T, in string) ([]string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := Serve(t.Context(), strings.NewReader(in), &out)
+	err := new(Command).Run(t.Context(), cli.IO{In: strings.NewReader(in), Out: &out})
 	if out.Len() == 0 {
 		return nil, err
 	}
