@@ -82,16 +82,18 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// Two real experiments, from the command to the pages; and one without its data.
+// Real experiments, from the command to the pages; and one without its data. The alarm of label
+// noise rests on figure 10.
 func TestRun(t *testing.T) {
 	folder := t.TempDir()
-	out, err := run(t, folder, "viboost/figure-5", "viboost/channel", "viboost/figure-7")
+	out, err := run(t, folder, "viboost/figure-5", "viboost/channel", "viboost/figure-7", "viboost/figure-10")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"viboost/figure-5  Figure 5", "reproduced: 5 of 5 rows reproduced",
+		"reproduced: 2 of 2 rows reproduced",
 		"state.svm is missing; it may be had from",
-		"3 experiments: 2 reproduced, 0 better, 0 not reproduced, 1 without their data.", "Pages: "} {
+		"4 experiments: 3 reproduced, 0 better, 0 not reproduced, 1 without their data.", "Pages: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("printed without %q:\n%s", want, out)
 		}
