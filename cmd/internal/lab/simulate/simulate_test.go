@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	seeds    = flag.Int("seeds", 20, "how many seeds TestSeeds runs")
+	seeds    = flag.Int("seeds", 10, "how many seeds TestSeeds runs")
 	minimise = flag.Bool("minimise", true, "look for the smallest plan that fails like one that fails")
 	from     = flag.Uint64("from", 1, "the first of them")
 )
