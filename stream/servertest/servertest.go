@@ -1,6 +1,6 @@
 // Package servertest runs the servers of tests in the process: a Kafka (kfake) and a Redis
 // (miniredis). They listen on loopback, speak the real protocols, and take everybody. Package embedded
-// has the NATS.
+// has the NATS. Real servers: state/redis/redistest, and the script deploy/servers.
 //
 //	kafka, err := servertest.StartKafka(servertest.KafkaOptions{Topics: []string{"hamlet.events.default"}})
 //	if err != nil {

@@ -1,5 +1,6 @@
 // Package codec writes and reads the bytes of models: little-endian integers and
-// floats, strings and nested parts behind their lengths.
+// floats, strings and nested parts behind their lengths. The layout of a whole model is in
+// algos/model, bytes.go.
 //
 // A [Writer] and a [Reader] keep their first error, so that code lists a layout's fields
 // and checks the error at the end:

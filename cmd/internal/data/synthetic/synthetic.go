@@ -1,5 +1,5 @@
 // Package synthetic makes labelled mail from a seed: an endless stream like that of a
-// mail provider.
+// mail provider. It is what hamlet up --demo learns.
 //
 //	items, err := synthetic.Items(synthetic.Config{Seed: 1, BadFeedAt: 5000}, 10_000, source.FlipConfig{})
 //	if err != nil {

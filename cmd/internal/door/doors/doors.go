@@ -1,5 +1,6 @@
 // Package doors opens the doors that flags ask for. `hamlet gateway` and `hamlet up` have
-// the same flags.
+// the same flags. What the doors share, such as the fields that they write into mail, is package
+// gateway's.
 //
 //	opened, err := flags.Open(gateway.Config{Asker: client, Registerer: registry, Log: log}, nil)
 //	defer opened.Close()

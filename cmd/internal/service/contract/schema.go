@@ -1,6 +1,7 @@
 // Package contract describes hamlet's wire to those who write programs for it: the JSON
 // Schemas of what is sent, and the AsyncAPI document of Kafka's topics and NATS' subjects.
-// The gateway's OpenAPI document has the same schemas.
+// The gateway's OpenAPI document has the same schemas. Metrics are described by the rules and the
+// dashboard in deploy/prometheus and deploy/grafana, and defined where they are counted.
 //
 //	all := contract.Schema{"Event": contract.Submitted()}
 //	contract.AddStructs(all, map[string]reflect.Type{"Verdict": reflect.TypeFor[stream.Verdict]()}, contract.Texts)

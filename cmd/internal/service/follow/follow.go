@@ -1,6 +1,7 @@
 // Package follow reads a log from a handler's position, for as long as its context lives. It
 // alone knows where to begin, what a gap is, and how to tell another log from the one that was
-// read.
+// read. It decodes nothing: a handler does. That of package learner writes a dead letter for
+// a record that it cannot read.
 //
 //	follower := follow.New(follow.Config{Log: log, Name: "topic hamlet.events.default"})
 //	return follower.Run(ctx, func(ctx context.Context) (follow.Handler, error) {

@@ -1,7 +1,8 @@
 // Package settings holds the flags that several commands share: how Kafka, NATS and
 // Redis are reached, and what the model is made of. A group of flags is a struct;
 // Check finds mistakes in it before anything is opened, and Config turns it into the
-// configuration of the part that it is about.
+// configuration of the part that it is about. Defaults are constants of the packages that a flag
+// configures: see defaults in parse.go.
 //
 //	type flags struct {
 //		settings.ModelName

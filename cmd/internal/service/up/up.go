@@ -1,5 +1,5 @@
-// Package up runs ingest, learner and scorer in one process, on embedded
-// brokers or on real ones, and watches a stream go through them.
+// Package up is `hamlet up`: ingest, learner, scorer, doors and the console in one process, on a log
+// and models in files or on real servers. It watches a stream go through them.
 package up
 
 import (
