@@ -1,6 +1,10 @@
 package blr
 
-import "hamlet/algos/internal/triangle"
+import (
+	"slices"
+
+	"hamlet/algos/internal/triangle"
+)
 
 // A block holds the events since V and Λ were last written, at most K of them. In it
 //
@@ -10,19 +14,14 @@ import "hamlet/algos/internal/triangle"
 //
 //	u = Vx = V₀x + Σ gⱼ(uⱼᵀx)·uⱼ.
 //
-// V₀x can be computed for all known events of a block in one pass over V₀, and the sums
-// are added to the matrices once in K events. V₀x has the same bits whether it is computed
-// alone or with others, so the posterior's bits depend on the events and K alone. With
-// K = 1, which the product uses, the block is always empty.
+// The sums are added to the matrices once in K events. With K = 1, which the product uses,
+// the block is always empty.
 type block struct {
 	size int // K, at least 1
 	n    int // events in it, below K
 
 	g, h []float64 // K
 	u, x []float64 // K rows of D
-
-	// Scratch: interleaved columns of x and V₀x, and packed vectors.
-	known, product, sums []float64
 }
 
 // MaxBlock bounds Config.Block: V is probed at every 64th event, and written first.
@@ -31,10 +30,8 @@ const MaxBlock = probeEvery
 func newBlock(size, dim int) block {
 	b := block{size: size}
 	if size > 1 {
-		columns := (size + 3) &^ 3
 		b.g, b.h = make([]float64, size), make([]float64, size)
 		b.u, b.x = make([]float64, size*dim), make([]float64, size*dim)
-		b.known, b.product, b.sums = make([]float64, columns*dim), make([]float64, columns*(dim+8)), make([]float64, columns*dim)
 	}
 	return b
 }
@@ -63,23 +60,25 @@ func (b *block) variance(x []float64) float64 {
 }
 
 // written returns a + Σ gⱼvⱼvⱼᵀ for the events in the block.
-func (b *block) written(a triangle.Matrix, g, v []float64, dim int) triangle.Matrix {
+func (b *block) written(a triangle.Matrix, g, v []float64) triangle.Matrix {
 	if b.n == 0 {
 		return a
 	}
-	sum := append(triangle.Matrix(nil), a...)
-	sum.AddRank(g[:b.n], v, make([]float64, b.n*(dim+8)), make([]float64, b.n*dim), dim)
+	sum := slices.Clone(a)
+	for j := range b.n {
+		sum.AddOuter(g[j], b.row(v, j))
+	}
 	return sum
 }
 
 // covarianceNow returns V with the events in the block.
 func (p *Posterior) covarianceNow() triangle.Matrix {
-	return p.block.written(p.cov, p.block.g, p.block.u, p.dim)
+	return p.block.written(p.cov, p.block.g, p.block.u)
 }
 
 // precisionNow returns Λ with the events in the block.
 func (p *Posterior) precisionNow() triangle.Matrix {
-	return p.block.written(p.precision, p.block.h, p.block.x, p.dim)
+	return p.block.written(p.precision, p.block.h, p.block.x)
 }
 
 // vx sets u = Vx.
@@ -91,13 +90,11 @@ func (p *Posterior) vx(u, x []float64) {
 // write adds the block's events to V and Λ and empties the block.
 func (p *Posterior) write() {
 	b := &p.block
-	if b.n == 0 {
-		return
+	for j := range b.n {
+		p.cov.AddOuter(b.g[j], b.row(b.u, j))
+		p.precision.AddOuter(b.h[j], b.row(b.x, j))
 	}
-	p.cov.AddRank(b.g[:b.n], b.u, b.product, b.sums, p.dim)
-	p.precision.AddRank(b.h[:b.n], b.x, b.product, b.sums, p.dim)
 	b.n = 0
-	p.writes++
 }
 
 // add adds h·xxᵀ to Λ and g·uuᵀ to V, g = −h/(1+ha), now or in the next write.
@@ -106,53 +103,10 @@ func (p *Posterior) add(x, u []float64, h, g float64) {
 	if b.size == 1 {
 		p.precision.AddOuter(h, x)
 		p.cov.AddOuter(g, u)
-		p.writes++
 		return
 	}
 	b.g[b.n], b.h[b.n] = g, h
 	copy(b.row(b.u, b.n), u)
 	copy(b.row(b.x, b.n), x)
 	b.n++
-}
-
-// UpdateMany absorbs the events xs in order, to the same bits as Update does, and
-// appends their sites to dst. With Config.Block above 1 it multiplies V by all
-// events of a block at once. For each event label gets its number and the moments m and a
-// of its log-odds under the belief before it, and returns y and phi. label may not touch
-// p. UpdateMany panics before any change if an event has a wrong length or an entry that
-// is not finite. It panics at an invalid label when it reaches the event.
-func (p *Posterior) UpdateMany(dst []Site, xs [][]float64, label func(k int, m, a float64) (y, phi float64)) []Site {
-	vectors := make([][]float64, len(xs))
-	for k, x := range xs {
-		p.checkLength(len(x))
-		vectors[k], _ = Shortened(x)
-	}
-	b := &p.block
-	for k := 0; k < len(vectors); {
-		n := min(b.size-b.n, len(vectors)-k)
-		together := n > 1
-		if together {
-			triangle.Interleave(b.known, vectors[k:k+n], p.dim)
-			columns := 4 * p.dim * ((n + 3) / 4)
-			p.cov.MulColumns(b.product, b.known[:columns], b.sums, p.dim)
-		}
-		for c, writes := 0, p.writes; c < n && p.writes == writes; c++ {
-			x := vectors[k]
-			if together {
-				column := b.product[4*p.dim*(c/4)+c%4:]
-				for j := range p.u {
-					p.u[j] = column[4*j]
-				}
-				b.deflate(p.u, x)
-			} else {
-				p.vx(p.u, x)
-			}
-			m, a := p.momentsAlong(x)
-			y, phi := label(k, m, a)
-			checkLabel(y, phi)
-			dst = append(dst, p.absorb(x, m, a, y, phi))
-			k++
-		}
-	}
-	return dst
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -54,65 +52,6 @@ func TestBlockedEqualsSequential(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// However a stream is cut into fetches, the bytes are the same after every event.
-func TestCuttingChangesNoBit(t *testing.T) {
-	for _, cfg := range []Config{
-		{Dim: 11, Block: 16}, {Dim: 11, Block: 64, Refactor: 100}, {Dim: 6, Block: 7, HalfLife: 80},
-		{Dim: 58, Block: 32}, {Dim: 5}, {Dim: 5, Block: 10, Approximation: JaakkolaJordan, XiTolerance: 1e-5},
-	} {
-		t.Run(fmt.Sprintf("d=%d/block=%d", cfg.Dim, cfg.Block), func(t *testing.T) {
-			const n = 260
-			var xs [][]float64
-			var ys, phis []float64
-			s := newStream(101, cfg.Dim)
-			for range n {
-				x, y, phi := s.next()
-				xs, ys, phis = append(xs, x), append(ys, y), append(phis, phi)
-			}
-			xs[77] = append([]float64(nil), xs[77]...)
-			xs[77][0] = 1e9 // a repair in the middle of a block
-			one := mustNew(t, cfg)
-			var want [][]byte
-			var recs []Site
-			for i := range xs {
-				want = append(want, encode(t, one))
-				recs = append(recs, one.Update(xs[i], ys[i], phis[i]))
-			}
-			want = append(want, encode(t, one))
-			r := rand.New(rand.NewPCG(1, uint64(cfg.Dim)))
-			for range 6 {
-				p, at := mustNew(t, cfg), 0
-				var got []Site
-				for at < n {
-					k := min(1+r.IntN(90), n-at)
-					got = p.UpdateMany(got, xs[at:at+k], func(i int, m, a float64) (y, phi float64) {
-						if i < 0 || i >= k || !(a >= 0) {
-							t.Errorf("event %d of %d has moments N(%v, %v)", i, k, m, a)
-						}
-						return ys[at+i], phis[at+i]
-					})
-					at += k
-					b := encode(t, p)
-					if !bytes.Equal(b, want[at]) {
-						t.Fatalf("after %d events, the last %d fetched together, the bytes differ", at, k)
-					}
-					if r.IntN(3) == 0 { // stop, and continue from the bytes
-						p = &Posterior{}
-						if err := p.UnmarshalBinary(b); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-				for i := range got {
-					if got[i].Step != recs[i].Step || &got[i].X[0] != &recs[i].X[0] {
-						t.Fatalf("record %d is %+v, one by one %+v", i, got[i], recs[i])
-					}
-				}
-			}
-		})
 	}
 }
 
@@ -190,24 +129,6 @@ func TestReadersInsideABlock(t *testing.T) {
 	}
 }
 
-func TestUpdateManyRefuses(t *testing.T) {
-	p := mustNew(t, Config{Dim: 2, Block: 8})
-	before := encode(t, p)
-	for name, xs := range map[string][][]float64{"short": {{1, 2}, {1}}, "NaN": {{1, 2}, {1, math.NaN()}}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			p.UpdateMany(nil, xs, func(int, float64, float64) (float64, float64) { return 1, 1 })
-		}()
-	}
-	if !bytes.Equal(encode(t, p), before) {
-		t.Error("refused events changed the posterior")
-	}
-}
-
 // gonumLoop is one event the plain way, on a full matrix: gonum's MulVec and
 // SymRankOne.
 type gonumLoop struct {
@@ -227,39 +148,6 @@ func (g *gonumLoop) event(x *mat.VecDense) {
 	g.u.MulVec(g.v, x)
 	a := mat.Dot(x, g.u)
 	g.v.SymRankOne(g.v, -0.2/(1+0.2*a), g.u)
-}
-
-// BenchmarkBlocked compares an event of a blocked posterior (site, both
-// parametrisations, evidence, prediction) with gonum's rank-1 loop on V alone,
-// taking turns. gonum/event is how many times longer the loop takes.
-func BenchmarkBlocked(b *testing.B) {
-	for _, dim := range []int{256, 512, 1024, 2048, 4096} {
-		b.Run(fmt.Sprintf("d=%d", dim), func(b *testing.B) {
-			const k = 64
-			p := mustNew(b, Config{Dim: dim, Block: k, Refactor: 1 << 30})
-			loop, s := newGonumLoop(dim), newStream(103, dim)
-			var xs [][]float64
-			var ys []float64
-			for range k {
-				x, y, _ := s.next()
-				xs, ys = append(xs, x), append(ys, y)
-			}
-			recs := make([]Site, 0, k)
-			var ours, theirs []float64 // s an event, in turns
-			for b.Loop() {
-				start := time.Now()
-				recs = p.UpdateMany(recs[:0], xs, func(i int, m, a float64) (y, phi float64) { return ys[i], 1 })
-				ours = append(ours, time.Since(start).Seconds()/k)
-				n := max(1, min(k, 4096/dim))
-				start = time.Now()
-				for i := range n {
-					loop.event(mat.NewVecDense(dim, xs[i]))
-				}
-				theirs = append(theirs, time.Since(start).Seconds()/float64(n))
-			}
-			report(b, ours, theirs)
-		})
-	}
 }
 
 // report writes the medians of two measurements taken in turns and of their ratio.

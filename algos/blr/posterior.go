@@ -28,8 +28,7 @@ type Config struct {
 	XiTolerance float64
 
 	// Block is K, how many events are written to V and Λ together, 1 to MaxBlock; 0 is
-	// 1. Results are equal to rounding. With UpdateMany it is faster from some hundred
-	// inputs on.
+	// 1. Results are equal to rounding.
 	Block int
 }
 
@@ -75,7 +74,6 @@ type Posterior struct {
 	mean    []float64
 	logDetV float64
 	block   block
-	writes  int // changes of cov; not saved
 
 	logEvidence float64 // Σ of the events' parts, nats
 	updates     uint64
@@ -247,7 +245,7 @@ func (p *Posterior) Clone() *Posterior {
 		*a = slices.Clone(*a)
 	}
 	b := &q.block
-	for _, v := range []*[]float64{&b.g, &b.h, &b.u, &b.x, &b.known, &b.product, &b.sums} {
+	for _, v := range []*[]float64{&b.g, &b.h, &b.u, &b.x} {
 		*v = slices.Clone(*v)
 	}
 	return &q

@@ -54,32 +54,17 @@ func (r *Region) Add(z []float64, c float64) {
 	r.count = float64(r.keep*r.count) + 1
 }
 
-// Doubt returns tr SV, the mean of c·zᵀVz over the events of r: with [Stake] as weights
-// what a recent event is expected to lose in log loss, in nats, because the weights are
-// uncertain. It is 0 for an empty region, and costs D²/2 products. It panics if r and p
-// have different numbers of inputs.
-func (r *Region) Doubt(p *Posterior) float64 {
-	r.checkLength(p.dim)
-	if r.count == 0 {
-		return 0
-	}
-	cov := p.covarianceNow()
-	sum := 0.0
-	for i := range p.dim {
-		s, v := r.moments.Row(p.dim, i), cov.Row(p.dim, i)
-		sum += float64(2*triangle.Dot(s, v)) - float64(s[0]*v[0])
-	}
-	return max(sum, 0) / r.count
-}
-
-// Fall returns how much Doubt is expected to fall if p learns the label of x:
+// Fall returns how much the doubt tr SV is expected to fall if p learns the label of x. The
+// doubt is the mean of c·zᵀVz over the events of r: with [Stake] as weights what a recent
+// event is expected to lose in log loss, in nats, because the weights are uncertain.
 //
 //	Σ_y P(y)·h_y/(1 + h_y·a) · uᵀSu,   u = Vx,  a = xᵀVx,
 //
 // with P(y) by [Predictive] and h_y the curvature of p's site for the label y of full
-// trust. Rounding and a half-life of p, which lets Doubt grow, are left out. Fall is at
+// trust. Rounding and a half-life of p, which lets the doubt grow, are left out. Fall is at
 // least 0, and 0 for an empty region. It costs 3D²/2 products and two sites. It changes
-// nothing, and panics as Doubt and Moments do. If an entry of x exceeds 2¹⁰⁰, x is scaled
+// nothing, and panics as Moments does, or if r and p have
+// different numbers of inputs. If an entry of x exceeds 2¹⁰⁰, x is scaled
 // down as by Update.
 func (r *Region) Fall(p *Posterior, x []float64) float64 {
 	r.checkLength(p.dim)

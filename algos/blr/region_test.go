@@ -39,9 +39,6 @@ func TestFallIsThatOfBothLabels(t *testing.T) {
 				}
 				return sum
 			}
-			if got, want := r.Doubt(p), doubt(p); relative(got, want) > 1e-12 || want < 1e-3 {
-				t.Errorf("%v, block %d: doubt %v, want %v", site, block, got, want)
-			}
 			before := encode(t, p)
 			for range 20 {
 				x, _, _ := s.next()
@@ -66,8 +63,8 @@ func TestFallIsThatOfBothLabels(t *testing.T) {
 // is at stake in an empty region.
 func TestFallOfUnrelatedInputs(t *testing.T) {
 	p, r := mustNew(t, Config{Dim: 2}), NewRegion(2, 0)
-	if fall, doubt := r.Fall(p, []float64{1, 1}), r.Doubt(p); fall != 0 || doubt != 0 {
-		t.Errorf("an empty region: fall %v of %v, want 0", fall, doubt)
+	if fall := r.Fall(p, []float64{1, 1}); fall != 0 {
+		t.Errorf("an empty region: fall %v, want 0", fall)
 	}
 	r.Add([]float64{1, 0}, 1)
 	if fall := r.Fall(p, []float64{0, 1}); fall != 0 {

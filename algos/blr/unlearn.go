@@ -28,7 +28,6 @@ var ErrIndefinite = errors.New("the site is not in the belief")
 // A Receipt says what a withdrawal did to the belief.
 type Receipt struct {
 	H, Eta  float64 // the withdrawn site: H·xxᵀ and Eta·x were subtracted from Λ and η
-	R       float64 // the step in w when it was learnt, as faded as the site
 	Xi      float64 // JaakkolaJordan: its ξ
 	KL      float64 // KL(before‖after), in nats
 	LogDetV float64 // by how much ln|V| grew
@@ -87,14 +86,14 @@ func (p *Posterior) Unlearn(site Site) (Receipt, error) {
 		return Receipt{}, err
 	}
 	x := site.X
-	h, eta, left := p.faded(&site)
+	h, eta, _ := p.faded(&site)
 	p.vx(p.u, x)
 	a, m := max(triangle.Dot(x, p.u), 0), triangle.InOrder(p.mean, x)
 	rest := 1 - float64(h*a)
 	// Without the site, Λ is the prior's plus other sites. So a/q is at most the prior's
 	// variance of xᵀβ.
 	prior := p.priorVariance(x)
-	receipt := Receipt{H: h, Eta: eta, R: float64(site.R * left), Xi: site.Xi}
+	receipt := Receipt{H: h, Eta: eta, Xi: site.Xi}
 	before := p.logDetV
 	if rest < thinnest {
 		after, err := p.withdrawThin(x, h, eta)
@@ -176,6 +175,3 @@ func (p *Posterior) corrected(x []float64) {
 		p.remake()
 	}
 }
-
-// Corrections returns the number of sites withdrawn or refreshed.
-func (p *Posterior) Corrections() uint64 { return p.corrections }

@@ -156,7 +156,6 @@ func (p *Posterior) forget() {
 // precision.
 func (p *Posterior) remake() {
 	p.write()
-	p.writes++
 	logDet, raised := triangle.Invert(p.precision, p.eta, p.precision0, p.factor, p.cov, p.mean, p.u)
 	p.logDetV = logDet
 	p.raised += uint64(raised)
