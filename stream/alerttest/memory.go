@@ -15,14 +15,6 @@ type Memory struct {
 	mu     sync.Mutex
 	alerts []stream.Alert // in the order of publication
 	known  map[string]bool
-	away   error
-}
-
-// Fail makes each Publish fail with err from now on; nil ends that.
-func (m *Memory) Fail(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.away = err
 }
 
 // Publish keeps alerts that are no copies.
@@ -51,9 +43,6 @@ func (m *Memory) publish(ctx context.Context, a stream.Alert) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.away != nil {
-		return m.away
-	}
 	if m.known == nil {
 		m.known = map[string]bool{}
 	}

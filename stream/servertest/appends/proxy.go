@@ -31,12 +31,11 @@ const (
 	Lose        // the broker appends it; the client's connection is closed in place of the answer
 	Double      // the broker gets it twice; the client gets the first answer
 	Late        // the client's connection is closed; the broker gets it after later ones
-	Hold        // the broker gets it when the test calls Release
 )
 
 // String returns the fate's name.
 func (f Fate) String() string {
-	return [...]string{"passed", "delayed", "answer lost", "doubled", "late", "held"}[f]
+	return [...]string{"passed", "delayed", "answer lost", "doubled", "late"}[f]
 }
 
 // A Config says what a proxy does.
@@ -61,8 +60,6 @@ type Proxy struct {
 	conns map[net.Conn]bool
 	fates map[Fate]int
 	late  []overtaken
-	held  chan struct{} // closed by Release; nil: nothing is held
-	holds chan struct{} // closed when a request is held; renewed by Release
 	stall chan struct{} // closed when bytes pass again; nil: they pass
 }
 
@@ -86,7 +83,7 @@ func Start(t testing.TB, cfg Config) *Proxy {
 		cfg.Later = 3
 	}
 	p := &Proxy{cfg: cfg, listener: listener, ended: make(chan struct{}), conns: map[net.Conn]bool{},
-		fates: map[Fate]int{}, holds: make(chan struct{})}
+		fates: map[Fate]int{}}
 	if p.to, err = wireAddress(cfg.Broker); err == nil {
 		p.from, err = wireAddress(p.Addr())
 	}
@@ -120,23 +117,6 @@ func (p *Proxy) Fates() map[Fate]int {
 		fates[f] = n
 	}
 	return fates
-}
-
-// Held returns a channel that is closed when a request is held.
-func (p *Proxy) Held() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.holds
-}
-
-// Release sends what is held.
-func (p *Proxy) Release() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held != nil {
-		close(p.held)
-		p.held, p.holds = nil, make(chan struct{})
-	}
 }
 
 // Stall has no request and no answer pass, and tells nobody; or lets them pass.
@@ -313,20 +293,6 @@ func (c *conn) send(frame []byte, fate Fate) bool {
 			return false
 		}
 		then = []asked{{cut: true}}
-	case Hold:
-		p.mu.Lock()
-		if p.held == nil {
-			p.held = make(chan struct{})
-			close(p.holds)
-		}
-		held := p.held
-		p.mu.Unlock()
-		select {
-		case <-held:
-		case <-p.ended:
-			return false
-		}
-		then = []asked{{}}
 	default:
 		panic(fmt.Sprintf("appends: unknown fate %d", fate))
 	}
