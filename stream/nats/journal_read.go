@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -72,29 +73,30 @@ const lasting = 3
 // a longer one.
 func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since time.Time,
 	take func(*stream.JournalEntry), failing func(error), failed, absent time.Duration) error {
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return fmt.Errorf("follow the journal %s: %w", JournalStream, err)
+	t := JournalTail{Model: model, from: since, Bytes: math.MaxInt64, Begin: func(bool, bool) {}}
+	t.Take = func(b JournalBatch) {
+		b.Each(0, 1, func(e *stream.JournalEntry, err error) {
+			if err == nil && !e.Time.Before(since) {
+				take(e)
+			}
+		})
 	}
-	last := uint64(0) // the sequence of the last message taken
 	failures := 0
 	for {
-		from := last
-		pause, before, began := failed, conn.LastError(), time.Now()
-		err := follow(ctx, js, model, since, &last, take)
-		switch now := conn.LastError(); {
+		pause, last, began := failed, t.last, time.Now()
+		err := t.Run(ctx, conn)
+		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, jetstream.ErrStreamNotFound):
-			pause, last, failures = absent, 0, 0
-		case last != from || !conn.IsConnected() || time.Since(began) > time.Minute:
+		case errors.Is(err, ErrNoDecisions):
+			pause, failures = absent, 0
+		case t.last != last, errors.Is(err, ErrNoServer), time.Since(began) > time.Minute:
 			failures = 0
-		case readingDenied(JournalStream, now, before):
-			return fmt.Errorf("follow the journal %s: the user may not read decisions: %w; "+
-				"deploy/nats/hamlet.conf has the rights of a learner", JournalStream, now)
+		case errors.Is(err, errDenied):
+			return err
 		default:
 			if failures++; failures == lasting {
-				failing(fmt.Errorf("follow the journal %s: %w", JournalStream, err))
+				failing(err)
 			}
 		}
 		wait := time.NewTimer(pause)
@@ -105,34 +107,6 @@ func followJournal(ctx context.Context, conn *natsgo.Conn, model string, since t
 			return nil
 		}
 	}
-}
-
-// follow takes the lines behind message last until ctx ends, the server fails, or refuses to
-// give more.
-func follow(ctx context.Context, js jetstream.JetStream, model string, since time.Time, last *uint64,
-	take func(*stream.JournalEntry)) error {
-	ask, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	before := js.Conn().LastError()
-	s, err := js.Stream(ask, JournalStream)
-	if err != nil {
-		return err
-	}
-	if s.CachedInfo().State.LastSeq < *last {
-		*last = 0 // another stream of this name
-	}
-	consumer, err := js.OrderedConsumer(ask, JournalStream, inOrder(journalSubjectsOf(model), *last, since))
-	if err != nil {
-		return err
-	}
-	return tail(ctx, js, JournalStream, consumer, before, func(m jetstream.Msg, at *jetstream.MsgMetadata) {
-		for line := range bytes.Lines(m.Data()) {
-			if e, err := decodeLine(m.Subject(), model, line); err == nil && !e.Time.Before(since) {
-				take(&e)
-			}
-		}
-		*last = at.Sequence.Stream
-	})
 }
 
 // decodeLine reads a line that was published to subject. Who may publish labels cannot

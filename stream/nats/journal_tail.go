@@ -27,7 +27,8 @@ type JournalTail struct {
 	Begin func(cut, behind bool) // cut: Bytes leaves out some lines; behind: there are lines to read now
 	Take  func(JournalBatch)
 
-	last uint64 // the sequence of the last message taken; only Run uses it
+	from time.Time // of the oldest lines that are wanted, where Since is 0; zero: all
+	last uint64    // the sequence of the last message taken; only Run uses it
 }
 
 // A JournalBatch is one message of the journal: the lines of one moment.
@@ -108,13 +109,27 @@ func (t *JournalTail) run(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return err
 	}
-	return tail(ctx, js, JournalStream, consumer, before, func(m jetstream.Msg, at *jetstream.MsgMetadata) {
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, at, err := next(ctx, messages)
+		switch {
+		case err == nil:
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil &&
+			!readingDenied(JournalStream, js.Conn().LastError(), before):
+			continue // nothing was written
+		default:
+			return err
+		}
 		t.last = at.Sequence.Stream
 		t.Take(JournalBatch{
 			Labels: m.Subject() == JournalLabelSubject(t.Model), Behind: t.last < end && at.NumPending > 0,
 			model: t.Model, subject: m.Subject(), data: m.Data(),
 		})
-	})
+	}
 }
 
 // open returns a consumer that begins at the place of t, and the stream's last sequence. It
@@ -131,7 +146,11 @@ func (t *JournalTail) open(ctx context.Context, js jetstream.JetStream) (jetstre
 		t.last = 0 // another stream of this name
 	}
 	subjects := journalSubjectsOf(t.Model)
-	consumer, err := js.OrderedConsumer(ctx, JournalStream, inOrder(subjects, t.last, time.Now().Add(-t.Since)))
+	from := t.from
+	if t.Since > 0 {
+		from = time.Now().Add(-t.Since)
+	}
+	consumer, err := js.OrderedConsumer(ctx, JournalStream, inOrder(subjects, t.last, from))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -83,6 +83,8 @@ func (s *stored) pull(last uint64) []jetstream.PullMessagesOpt {
 	return []jetstream.PullMessagesOpt{jetstream.PullMaxMessages(int(last - s.first + 1))}
 }
 
+var errDenied = errors.New("the user may not read")
+
 // readingError says why a stream cannot be read. now and before are the connection's last
 // errors.
 func readingError(err error, stream, what string, now, before error) error {
@@ -90,7 +92,7 @@ func readingError(err error, stream, what string, now, before error) error {
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return fmt.Errorf("the server has no JetStream for this user: %w", err)
 	case readingDenied(stream, now, before):
-		return fmt.Errorf("the user may not read %s: %w; the operator of deploy/nats/hamlet.conf may", what, now)
+		return fmt.Errorf("%w %s: %w; deploy/nats/hamlet.conf says who may", errDenied, what, now)
 	}
 	return err
 }
@@ -141,29 +143,6 @@ func streamState(ctx context.Context, js jetstream.JetStream, name, what string)
 		return jetstream.StreamState{}, readingError(err, name, what, js.Conn().LastError(), before)
 	}
 	return s.CachedInfo().State, nil
-}
-
-// tail calls take for each message of a consumer as they come, until ctx ends, the server fails, or
-// refuses to give more. before is the connection's last error before the consumer was made.
-func tail(ctx context.Context, js jetstream.JetStream, name string, consumer jetstream.Consumer, before error,
-	take func(jetstream.Msg, *jetstream.MsgMetadata)) error {
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		m, at, err := next(ctx, messages)
-		switch {
-		case err == nil:
-			take(m, at)
-		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil &&
-			!readingDenied(name, js.Conn().LastError(), before):
-			// Nothing was written.
-		default:
-			return err
-		}
-	}
 }
 
 // next returns the next message and where it stands in the stream.
