@@ -82,17 +82,19 @@ type Alerts struct {
 
 // NewAlerts returns a publisher on conn, which the caller closes.
 func NewAlerts(conn *natsgo.Conn, cfg AlertsConfig) (*Alerts, error) {
-	if cfg.Replicas < 0 || cfg.Replicas > MostReplicas {
-		return nil, fmt.Errorf("alerts: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
-	}
-	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
 	s := &store{
 		what: "alerts", log: cfg.Log, prefix: alertPrefix, none: stream.ErrAlerts,
 		want: jetstream.StreamConfig{
 			Name: AlertStream, Description: "what hamlet's learners say about their alarms",
 			Subjects: []string{alertSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-			Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
+			Storage: jetstream.FileStorage, Replicas: cmp.Or(cfg.Replicas, 1),
 			MaxAge: alertAge, MaxBytes: alertBytes, Duplicates: alertDuplicates,
+		},
+		foreign: func(found *jetstream.StreamConfig) error {
+			if found.Mirror != nil || found.Sealed {
+				return errors.New("it is a mirror or sealed and takes no messages; delete or rename it")
+			}
+			return nil
 		},
 		amend:  amendAlerts,
 		limits: "make it by hand, with subjects " + alertSubjects + " and a duplicate window of 30 days, or raise the limit",
@@ -155,10 +157,7 @@ func (a *Alerts) Publish(ctx context.Context, alerts ...stream.Alert) error {
 }
 
 // amendAlerts changes what alerts cannot use.
-func amendAlerts(a *amendment) error {
-	if a.Mirror != nil || a.Sealed {
-		return errors.New("it is a mirror or sealed and takes no messages; delete or rename it")
-	}
+func amendAlerts(a *amendment) {
 	a.takes(alertSubjects, AlertSubject("*", "*"))
 	a.discards(jetstream.DiscardOld) // once full, it would take no alert ever again
 	if a.Duplicates < alertDuplicates {
@@ -168,7 +167,6 @@ func amendAlerts(a *amendment) error {
 		}
 	}
 	a.acknowledges()
-	return nil
 }
 
 // retry runs attempt until it succeeds, is refused, or ctx ends. The error then names the last failure.

@@ -92,17 +92,13 @@ func NewMailArchive(conn *natsgo.Conn, cfg MailArchiveConfig) (*MailArchive, err
 			Storage: jetstream.FileStorage, Replicas: 1, MaxAge: cfg.Age, MaxBytes: cfg.Bytes,
 			Duplicates: duplicates(cfg.Age), AllowRollup: true, AllowDirect: true,
 		},
-		// The library makes stores that refuse new objects when they are full.
-		amend: func(a *amendment) error {
+		foreign: func(found *jetstream.StreamConfig) error {
 			for _, subject := range []string{mailChunks + ">", mailMetas + ">"} {
-				if !slices.Contains(a.Subjects, subject) {
+				if !slices.Contains(found.Subjects, subject) {
 					return errors.New("it does not take the subjects of the object store " + MailBucket + "; " +
 						"delete it, or use another account")
 				}
 			}
-			a.discards(jetstream.DiscardOld)
-			a.keeps(cfg.Age, cfg.Bytes)
-			amend(a, &a.AllowDirect, true, "direct reads")
 			return nil
 		},
 		older:  true,

@@ -109,7 +109,7 @@ func (a *Audit) Append(ctx context.Context, e stream.AuditEntry) error {
 
 // amendAudit changes what the audit promises otherwise. It lowers no bound. A stream without
 // a bound of its messages gets one with other changes only, because the console may change none.
-func amendAudit(a *amendment) error {
+func amendAudit(a *amendment) {
 	a.takes(auditSubjects, auditSubjects)
 	if a.MaxAge != 0 {
 		amend(a, &a.MaxAge, max(a.MaxAge, auditAge), "age")
@@ -124,7 +124,6 @@ func amendAudit(a *amendment) error {
 	if a.MaxMsgSize > 0 || len(a.changes) > 0 {
 		amend(a, &a.MaxMsgSize, max(a.MaxMsgSize, stream.MaxAuditLine), "largest message")
 	}
-	return nil
 }
 
 // MaxAuditRead is how many lines Read returns at most.

@@ -62,14 +62,10 @@ type Journal struct {
 func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	cfg.Age, cfg.Bytes = cmp.Or(cfg.Age, JournalAge), cmp.Or(cfg.Bytes, JournalBytes)
-	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
 	if err := stream.CheckModelName(cfg.Model); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	switch {
-	case cfg.Replicas < 0 || cfg.Replicas > MostReplicas:
-		return nil, fmt.Errorf("journal: %d replicas: JetStream keeps 1 to 5", cfg.Replicas)
-	case cfg.Age < time.Second || cfg.Bytes < 1<<20:
+	if cfg.Age < time.Second || cfg.Bytes < 1<<20 {
 		return nil, fmt.Errorf("journal: an age of %v and %d bytes; at least a second and 1 MiB are wanted",
 			cfg.Age, cfg.Bytes)
 	}
@@ -82,15 +78,8 @@ func NewJournal(conn *natsgo.Conn, cfg JournalConfig) (*Journal, error) {
 		want: jetstream.StreamConfig{
 			Name: JournalStream, Description: "what hamlet's scorers decided",
 			Subjects: []string{journalSubjects}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-			Storage: jetstream.FileStorage, Replicas: cfg.Replicas, MaxAge: cfg.Age, MaxBytes: cfg.Bytes,
+			Storage: jetstream.FileStorage, Replicas: cmp.Or(cfg.Replicas, 1), MaxAge: cfg.Age, MaxBytes: cfg.Bytes,
 			Duplicates: duplicates(cfg.Age),
-		},
-		amend: func(a *amendment) error {
-			a.takes(journalSubjects, journalSubjects)
-			a.discards(jetstream.DiscardOld)
-			a.keeps(cfg.Age, cfg.Bytes)
-			a.acknowledges()
-			return nil
 		},
 		rights: "let it publish to $JS.API.STREAM.*." + JournalStream + " and " +
 			journalSubjects + ", and subscribe to its own inbox (deploy/nats/hamlet.conf)",

@@ -62,7 +62,8 @@ type store struct {
 	prefix string                 // of the subjects that are published to
 	theirs bool                   // somebody else makes the stream
 
-	amend func(*amendment) error // an existing stream; an error says why it is not hamlet's
+	foreign func(*jetstream.StreamConfig) error // why an existing stream is not hamlet's; nil: any is
+	amend   func(*amendment)                    // an existing stream; nil: it gets what want has
 
 	// special says what to do about err in words of this store's own; nil: explain has the words.
 	special func(err, refusal error) error
@@ -80,6 +81,9 @@ type store struct {
 
 // open gives a store its connection, which the caller closes. It asks the server for nothing.
 func (s *store) open(conn *natsgo.Conn) (err error) {
+	if n := s.want.Replicas; n < 1 || n > MostReplicas {
+		return fmt.Errorf("%s: %d replicas: JetStream keeps 1 to %d", s.what, n, MostReplicas)
+	}
 	s.conn, s.log = conn, cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	if s.js, err = jetstream.New(conn); err != nil {
 		return fmt.Errorf("%s: %w", s.what, err)
@@ -138,9 +142,16 @@ func (s *store) ensure(ctx context.Context) error {
 		}
 	case err == nil:
 		cfg := found.CachedInfo().Config
+		if s.foreign != nil {
+			if err := s.foreign(&cfg); err != nil {
+				return s.refused(SettingUser, fmt.Errorf("the stream %s is not hamlet's: %w", s.want.Name, err))
+			}
+		}
 		a := amendment{StreamConfig: &cfg}
-		if err := s.amend(&a); err != nil {
-			return s.refused(SettingUser, fmt.Errorf("the stream %s is not hamlet's: %w", s.want.Name, err))
+		if s.amend != nil {
+			s.amend(&a)
+		} else {
+			a.follow(&s.want)
 		}
 		if len(a.changes) > 0 {
 			if _, err = s.js.UpdateStream(ctx, cfg); err == nil {
@@ -167,6 +178,19 @@ func amend[T comparable](a *amendment, field *T, value T, name string) {
 	}
 }
 
+// follow gives the stream what want has: its first subject, its bounds, and what goes when it is full.
+func (a *amendment) follow(want *jetstream.StreamConfig) {
+	a.takes(want.Subjects[0], want.Subjects[0])
+	a.discards(want.Discard)
+	if a.MaxAge != want.MaxAge {
+		a.MaxAge, a.Duplicates = want.MaxAge, want.Duplicates
+		a.changes = append(a.changes, "age")
+	}
+	amend(a, &a.MaxBytes, want.MaxBytes, "bytes")
+	amend(a, &a.AllowDirect, a.AllowDirect || want.AllowDirect, "direct reads")
+	a.acknowledges()
+}
+
 // takes makes the stream take subjects, if no subject of it covers those that are needed.
 func (a *amendment) takes(subjects, needed string) {
 	if !slices.ContainsFunc(a.Subjects, func(s string) bool { return covers(s, needed) }) {
@@ -181,15 +205,6 @@ func (a *amendment) discards(policy jetstream.DiscardPolicy) {
 		a.Discard, a.DiscardNewPerSubject = policy, false
 		a.changes = append(a.changes, "what goes when it is full")
 	}
-}
-
-// keeps sets both bounds.
-func (a *amendment) keeps(age time.Duration, bytes int64) {
-	if a.MaxAge != age {
-		a.MaxAge, a.Duplicates = age, duplicates(age)
-		a.changes = append(a.changes, "age")
-	}
-	amend(a, &a.MaxBytes, bytes, "bytes")
 }
 
 func (a *amendment) acknowledges() { amend(a, &a.NoAck, false, "acknowledgements") }

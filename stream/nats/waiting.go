@@ -72,17 +72,19 @@ func NewWaiting(conn *natsgo.Conn, cfg WaitingConfig) (*Waiting, error) {
 			Subjects: []string{waitingSubjects}, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
 			Storage: jetstream.FileStorage, Replicas: 1, MaxAge: age, MaxBytes: cfg.Bytes, Duplicates: 2 * time.Minute,
 		},
-		amend: func(a *amendment) error {
-			if a.Retention != jetstream.WorkQueuePolicy {
+		foreign: func(found *jetstream.StreamConfig) error {
+			if found.Retention != jetstream.WorkQueuePolicy {
 				return errors.New("it does not delete what is acknowledged (retention: workqueue); " +
 					"delete it, or use another account")
 			}
+			return nil
+		},
+		amend: func(a *amendment) {
 			a.takes(waitingSubjects, waitingSubjects)
 			a.discards(jetstream.DiscardNew)
 			// Another model's gateway may want a higher age, so the highest stays. 0 keeps for ever.
 			amend(a, &a.MaxAge, max(a.MaxAge, age), "age")
 			amend(a, &a.MaxBytes, cfg.Bytes, "bytes")
-			return nil
 		},
 		older:  true,
 		rights: "the user waiting of deploy/nats/hamlet.conf has them",

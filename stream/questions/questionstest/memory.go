@@ -1,10 +1,10 @@
 package questionstest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,15 +16,18 @@ import (
 // A Memory brings questions to answerers in this process. Its Serve may be called more than
 // once: the answerers take turns. The zero value is ready.
 type Memory struct {
+	// MaxBatch bounds the events of a question; 0: 1000.
+	MaxBatch int
+	// Before, if not nil, is called before each question goes on its way, and again before its
+	// answer does. Its error is the asker's.
+	Before func(ctx context.Context) error
+
 	mu       sync.Mutex
 	serving  []*served // those who answer
 	turn     int
 	ready    chan struct{} // made and closed under mu
 	inFlight int
 }
-
-// maxBatch bounds the events of a question.
-const maxBatch = 1000
 
 // A served is one call of Serve.
 type served struct {
@@ -48,7 +51,12 @@ func (m *Memory) Serve(ctx context.Context, a questions.Answerer, observe func(q
 	m.mu.Unlock()
 	<-ctx.Done()
 	m.mu.Lock()
-	m.serving = slices.DeleteFunc(m.serving, func(other *served) bool { return other == s })
+	for i, other := range m.serving {
+		if other == s {
+			m.serving = append(m.serving[:i:i], m.serving[i+1:]...)
+			break
+		}
+	}
 	if len(m.serving) == 0 {
 		m.ready = nil
 	}
@@ -92,7 +100,7 @@ func (m *Memory) Ask(ctx context.Context, q questions.Question) ([]stream.Verdic
 	}
 	var verdicts []stream.Verdict // the answerer's, until ask has its answer
 	err := m.ask(ctx, endpoint, &q, func(ctx context.Context, a questions.Answerer) (messages int, err error) {
-		asked, refusal := questions.Decode(q.ContentType, q.Tenant, q.Body, maxBatch)
+		asked, refusal := questions.Decode(q.ContentType, q.Tenant, q.Body, cmp.Or(m.MaxBatch, 1000))
 		if refusal != nil {
 			return 0, refusal
 		}
@@ -141,7 +149,7 @@ type work func(context.Context, questions.Answerer) (messages int, err error)
 
 // ask lets one answerer work, and waits for it or for the end of ctx.
 func (m *Memory) ask(ctx context.Context, endpoint string, q *questions.Question, do work) error {
-	if err := ctx.Err(); err != nil {
+	if err := m.pass(ctx); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -173,10 +181,20 @@ func (m *Memory) ask(ctx context.Context, endpoint string, q *questions.Question
 	}()
 	select {
 	case err := <-answered:
+		if err == nil {
+			err = m.pass(ctx)
+		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (m *Memory) pass(ctx context.Context) error {
+	if err := ctx.Err(); err != nil || m.Before == nil {
+		return err
+	}
+	return m.Before(ctx)
 }
 
 // guarded makes a panic one question's refusal.
