@@ -69,9 +69,7 @@ func (b *beside) serve() (stop func()) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	answers, err := scorer.New(scorer.Config{Questions: questions, Store: b.old, PollInterval: 2 * time.Millisecond, Promotions: &scorer.Promotions{
-		Read: b.old.Promotion, Store: func(model string) (scorer.Store, error) { return b.old.Beside(model) },
-	}})
+	answers, err := scorer.New(scorer.Config{Questions: questions, Store: b.old, PollInterval: 2 * time.Millisecond})
 	if err != nil {
 		b.t.Fatal(err)
 	}

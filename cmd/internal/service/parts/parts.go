@@ -180,10 +180,6 @@ func (s *Set) OpenScorer(f settings.Scorer, pause time.Duration, bounds nats.Ser
 	if kept != nil {
 		cfg.Mail = kept
 	}
-	cfg.Promotions = &scorer.Promotions{
-		Read:  s.Store.Promotion,
-		Store: func(model string) (scorer.Store, error) { return s.Store.Beside(model) },
-	}
 	bounds.Model, bounds.Log = s.model, s.Log
 	bounds.Metadata = map[string]string{nats.MetadataNumerics: model.CurrentNumerics()}
 	if cfg.Questions, err = nats.NewService(s.conn, bounds); err != nil {

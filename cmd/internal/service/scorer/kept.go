@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"hamlet/cmd/internal/process/writebehind"
 	"hamlet/cmd/internal/service/advice"
@@ -28,8 +26,6 @@ const Console = "console"
 const (
 	maxMail      = 1024     // messages that wait
 	maxMailBytes = 32 << 20 // of them
-	maxRecent    = 8192     // identities that are remembered
-	recently     = time.Hour
 	mailWriters  = 4
 )
 
@@ -53,11 +49,6 @@ type mailKeeper struct {
 	health  *writebehind.Health
 	queue   chan nats.ArchivedMail
 	bytes   atomic.Int64 // of the messages in queue and in the writers' hands
-
-	mu     sync.Mutex
-	recent map[string]time.Time // what was offered lately, by identity; at most maxRecent
-	ring   []string             // its keys, the oldest at next
-	next   int
 }
 
 // newMailKeeper returns nil without a store.
@@ -66,7 +57,7 @@ func newMailKeeper(store MailStore, m *metrics, log *slog.Logger) *mailKeeper {
 		return nil
 	}
 	return &mailKeeper{
-		store: store, metrics: m, queue: make(chan nats.ArchivedMail, maxMail), recent: map[string]time.Time{},
+		store: store, metrics: m, queue: make(chan nats.ArchivedMail, maxMail),
 		health: &writebehind.Health{
 			Gauge: m.mailFailing, Log: log, Attrs: []any{"waiting_at_most", maxMail},
 			Fails: "mail is not kept for now; no answer waits for it", Works: "mail is kept again",
@@ -79,57 +70,28 @@ func (k *mailKeeper) offer(ctx context.Context, requests []*stream.Event, verdic
 	if k == nil {
 		return
 	}
-	now := time.Now()
 	for i := range verdicts {
-		if verdicts[i].Identity == "" || !k.first(verdicts[i].Identity, now) {
+		if verdicts[i].Identity == "" {
 			continue
 		}
 		m := nats.ArchivedMail{Identity: verdicts[i].Identity, Tenant: requests[i].Tenant, Message: requests[i].Body.Mail}
 		size := int64(len(m.Message))
 		if k.bytes.Add(size) > maxMailBytes {
 			k.bytes.Add(-size)
-			k.lose(&m, mailQueue)
+			k.lose(mailQueue)
 			continue
 		}
 		select {
 		case k.queue <- m:
 		default:
 			k.bytes.Add(-size)
-			k.lose(&m, mailQueue)
+			k.lose(mailQueue)
 		}
 	}
 }
 
-// first reports whether a message was not offered lately, and notes that it is.
-func (k *mailKeeper) first(identity string, now time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at, known := k.recent[identity]
-	if known && now.Sub(at) < recently {
-		return false
-	}
-	k.recent[identity] = now
-	switch {
-	case known: // it has a place in ring
-	case len(k.ring) < maxRecent:
-		k.ring = append(k.ring, identity)
-	default:
-		delete(k.recent, k.ring[k.next])
-		k.ring[k.next] = identity
-		k.next = (k.next + 1) % maxRecent
-	}
-	return true
-}
-
 // lose counts a message that is not kept. It may be offered again.
-func (k *mailKeeper) lose(m *nats.ArchivedMail, why string) {
-	k.metrics.mailLost.WithLabelValues(why).Inc()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if _, known := k.recent[m.Identity]; known {
-		k.recent[m.Identity] = time.Time{}
-	}
-}
+func (k *mailKeeper) lose(why string) { k.metrics.mailLost.WithLabelValues(why).Inc() }
 
 // run stores mail until ctx ends, and then what waits: for two seconds at most. Nothing may be
 // offered after ctx has ended.
@@ -158,8 +120,8 @@ func (k *mailKeeper) keep(stopping, work context.Context, m *nats.ArchivedMail) 
 	case err == nil:
 		k.metrics.mailKept.Inc()
 	case errors.Is(err, stream.ErrTooLarge):
-		k.lose(m, mailTooLarge)
+		k.lose(mailTooLarge)
 	default:
-		k.lose(m, mailStopped)
+		k.lose(mailStopped)
 	}
 }

@@ -19,6 +19,10 @@ type Store interface {
 	Heading(ctx context.Context, which state.Pointer) (state.Heading, error)
 	// Load returns an older version than the pointer's if that is corrupt.
 	Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error)
+	// Promotion says which model answers in the place of this one. The error wraps state.ErrNone if
+	// nobody has promoted one.
+	Promotion(ctx context.Context) (state.Promotion, error)
+	Beside(model string) (state.Store, error) // the store of another model
 }
 
 // askTimeout bounds the questions of a poll. The load of a checkpoint has the limits of the

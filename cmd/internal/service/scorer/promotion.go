@@ -13,12 +13,6 @@ import (
 	"hamlet/state"
 )
 
-// Promotions say which model answers in the place of the scorer's own.
-type Promotions struct {
-	Read  func(context.Context) (state.Promotion, error) // the error wraps state.ErrNone if nobody has promoted one
-	Store func(model string) (Store, error)              // where that model is read
-}
-
 // A follower keeps the model that a scorer answers from: its own, or the one that an operator
 // has promoted. What is promoted is asked at each poll.
 //
@@ -32,11 +26,10 @@ type Promotions struct {
 //
 // Only one promotion is followed: what is promoted for the promoted model says nothing here.
 type follower struct {
-	promotions *Promotions // nil: there is only the scorer's own model
-	store      Store       // of the own model
-	name       string      // its name
-	metrics    *metrics
-	log        *slog.Logger
+	store   Store  // of the own model
+	name    string // its name
+	metrics *metrics
+	log     *slog.Logger
 
 	// Written by the polling goroutine, read by all.
 	answering atomic.Pointer[loader]
@@ -50,8 +43,8 @@ type follower struct {
 	unread string          // what was logged last of why it is not known, or has no store
 }
 
-func newFollower(store Store, name string, p *Promotions, m *metrics, log *slog.Logger) *follower {
-	c := &follower{promotions: p, store: store, name: name, metrics: m, log: log, wanted: state.Promotion{Model: name}}
+func newFollower(store Store, name string, m *metrics, log *slog.Logger) *follower {
+	c := &follower{store: store, name: name, metrics: m, log: log, wanted: state.Promotion{Model: name}}
 	c.answering.Store(newLoader(store, name, m, log))
 	return c
 }
@@ -104,12 +97,9 @@ func (c *follower) poll(ctx context.Context) {
 
 // ask notes what is promoted: the own model if nothing is.
 func (c *follower) ask(ctx context.Context) error {
-	if c.promotions == nil {
-		return nil
-	}
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	p, err := c.promotions.Read(ask)
+	p, err := c.store.Promotion(ask)
 	switch {
 	case errors.Is(err, state.ErrNone):
 		if c.wanted.Model != c.name {
@@ -136,7 +126,7 @@ func (c *follower) follow() {
 		c.next, c.unfit, c.unread = newLoader(c.store, c.name, c.metrics, c.log), "", ""
 	default:
 		c.next = nil
-		store, err := c.promotions.Store(c.wanted.Model)
+		store, err := c.store.Beside(c.wanted.Model)
 		if err != nil {
 			c.complain("the promoted model has no store", err)
 			return

@@ -38,7 +38,7 @@ func newPromoting(t *testing.T) *promoting {
 
 // restart begins with a scorer that remembers nothing.
 func (p *promoting) restart() {
-	p.follower = newFollower(p.store, "default", &Promotions{Read: p.store.Promotion, Store: func(name string) (Store, error) { return p.store.Beside(name) }},
+	p.follower = newFollower(p.store, "default",
 		newMetrics(), slog.New(slog.NewTextHandler(&p.log, nil)))
 }
 

@@ -19,7 +19,7 @@ func TestAlertingRules(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics()
-	if err := m.register(registry, &Scorer{follower: newFollower(nil, "default", nil, m, nil)}); err != nil {
+	if err := m.register(registry, &Scorer{follower: newFollower(nil, "default", m, nil)}); err != nil {
 		t.Fatal(err)
 	}
 	descs := make(chan *prometheus.Desc, 1000)

@@ -42,8 +42,6 @@ type Config struct {
 	Store     Store
 	Model     string // default stream.DefaultName
 
-	Promotions *Promotions // nil: no other model answers in the place of Model
-
 	// The thresholds of the verdict, 0 < HamAt ≤ SpamAt ≤ 1: spam from SpamAt if the
 	// interval lies above ½, ham up to HamAt, else unsure.
 	SpamAt, HamAt float64
@@ -87,7 +85,7 @@ func New(cfg Config) (*Scorer, error) {
 	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
-	s.follower = newFollower(cfg.Store, cfg.Model, cfg.Promotions, s.metrics, cfg.Log)
+	s.follower = newFollower(cfg.Store, cfg.Model, s.metrics, cfg.Log)
 	if cfg.Registerer != nil {
 		if err := s.metrics.register(cfg.Registerer, s); err != nil {
 			return nil, fmt.Errorf("scorer: metrics: %w", err)

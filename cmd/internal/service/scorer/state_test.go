@@ -14,6 +14,7 @@ import (
 
 // A scripted store answers what a test sets.
 type scripted struct {
+	Store        // nil: a loader asks for no promotion
 	model        []byte
 	head, served state.Heading
 	lost         error // of Heading
