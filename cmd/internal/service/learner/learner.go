@@ -151,23 +151,21 @@ type Applied struct {
 
 // A Status describes what a learner holds. It is zero while the model is loaded.
 type Status struct {
-	Loaded   bool      // there is a model
-	Active   bool      // this learner publishes and saves; else it is a standby
-	Holder   string    // who is active, as far as it is known: the writer of the lease
-	Backlog  int       // of a standby: alerts, dead letters, receipts and labels that no save covers
-	Next     int64     // next offset to read
-	End      int64     // the log's end, as of the last fetch
-	Awaits   int64     // a standby is behind the saved model, which stands here; 0: it is not
-	Events   uint64    // the model's event count
-	Resumed  uint64    // events learnt before the model was loaded
-	Epsilon  float64   // the model's estimate of the labels' flip rate
-	Version  int64     // of the last save; 0 before it
-	SHA256   [32]byte  // of the model as last saved
-	SavedEnd int64     // Next at the last save
-	Saved    time.Time // of the last save
+	Loaded   bool     // there is a model
+	Active   bool     // this learner publishes and saves; else it is a standby
+	Holder   string   // who is active, as far as it is known: the writer of the lease
+	Backlog  int      // of a standby: alerts, dead letters, receipts and labels that no save covers
+	Next     int64    // next offset to read
+	End      int64    // the log's end, as of the last fetch
+	Awaits   int64    // a standby is behind the saved model, which stands here; 0: it is not
+	Events   uint64   // the model's event count
+	Resumed  uint64   // events learnt before the model was loaded
+	Epsilon  float64  // the model's estimate of the labels' flip rate
+	Version  int64    // of the last save; 0 before it
+	SHA256   [32]byte // of the model as last saved
+	SavedEnd int64    // Next at the last save
 
-	SavedEvents uint64 // Events at the last save
-	LostRecords int64  // records that the log has lost and the saved model had learnt: see StepBack
+	LostRecords int64 // records that the log has lost and the saved model had learnt: see StepBack
 
 	Alarms        []model.Alarm   // as they stand
 	Reading       drift.Diagnosis // what they mean together

@@ -283,7 +283,7 @@ func (s *saving) run(ctx context.Context) {
 // noteSaved notes in the status what the store holds.
 func (w *worker) noteSaved(c *state.Checkpoint, version int64) {
 	w.status.Version, w.status.SHA256 = version, c.ModelSHA256
-	w.status.SavedEnd, w.status.SavedEvents, w.status.Saved = c.Position.Next, c.Events, c.Saved
+	w.status.SavedEnd = c.Position.Next
 }
 
 // noteUnsaved notes that a record was applied at now.

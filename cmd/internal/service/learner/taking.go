@@ -110,7 +110,7 @@ func (w *worker) judge(ctx context.Context, head *state.Heading) error {
 	w.judged = *head
 	w.coveredBy(head.Next)
 	w.status.Version, w.status.SHA256 = version, m.Model
-	w.status.SavedEnd, w.status.SavedEvents, w.status.Saved = m.Position.Next, m.Events, m.Saved
+	w.status.SavedEnd = m.Position.Next
 	w.backlog.trim(head.Next)
 	w.l.handedOn(head.Next) // by the one that saved
 	return nil

@@ -133,7 +133,7 @@ func start(ctx context.Context, cfg config) error {
 		if cfg.once || err != nil {
 			stopServing()
 		} else {
-			r.announce(serving)
+			r.show(serving, false)
 		}
 		if r.stopped.Err() != nil && errors.Is(err, context.Canceled) {
 			return nil // an orderly stop; the learner reports what it could not save
@@ -183,7 +183,7 @@ func (r *run) follow(ctx, streaming context.Context, stopLearning func()) error 
 	watch, stop := context.WithCancel(ctx)
 	defer stop()
 	var showing sync.WaitGroup
-	showing.Go(func() { r.show(watch) })
+	showing.Go(func() { r.show(watch, true) })
 	err := r.stream(streaming)
 	r.noteStatus()
 	if err == nil && r.cfg.once {
@@ -199,7 +199,6 @@ func (r *run) follow(ctx, streaming context.Context, stopLearning func()) error 
 	}
 	stop()
 	showing.Wait()
-	r.showAlerts()
 	switch {
 	case r.failure() != nil:
 		return nil // learn returns its error
@@ -450,23 +449,25 @@ func (r *run) finish(ctx context.Context) error {
 	return r.cfg.done(result)
 }
 
-// show draws the progress twice a second. It takes at most a fiftieth of the time:
-// on a stream of a million events the figures sort a million scores.
-func (r *run) show(ctx context.Context) {
+// show shows new alerts twice a second until ctx ends, and with draw how far the stream is. That takes at
+// most a fiftieth of the time: on a stream of a million events the figures sort a million scores.
+func (r *run) show(ctx context.Context, draw bool) {
 	timer := time.NewTimer(showEvery)
 	defer timer.Stop()
-	defer r.cfg.progress.line.Clear()
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return
 		case <-timer.C:
-			r.showAlerts()
-			start := time.Now()
-			r.cfg.progress.draw(r.snapshot())
-			timer.Reset(max(showEvery, 50*time.Since(start)))
 		}
+		r.showAlerts()
+		start := time.Now()
+		if draw && ctx.Err() == nil {
+			r.cfg.progress.draw(r.snapshot())
+		}
+		timer.Reset(max(showEvery, 50*time.Since(start)))
 	}
+	r.cfg.progress.line.Clear()
+	r.showAlerts()
 }
 
 // showEvery is how often the progress and new alerts are shown.
@@ -480,21 +481,6 @@ func (r *run) showAlerts() {
 	r.mu.Unlock()
 	for i := range alerts {
 		r.cfg.progress.line.Print(alert.Sentence(&alerts[i]))
-	}
-}
-
-// announce shows alerts until ctx ends.
-func (r *run) announce(ctx context.Context) {
-	ticker := time.NewTicker(showEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			r.showAlerts()
-			return
-		case <-ticker.C:
-			r.showAlerts()
-		}
 	}
 }
 
