@@ -90,7 +90,7 @@ type Gateway struct {
 	metrics *metrics
 
 	mu   sync.Mutex
-	told map[string]*notice // by door and kind of trouble; mu guards it
+	told map[string]*warning // by door and kind of trouble; mu guards it
 }
 
 // New returns a gateway. The error reports everything that is wrong with cfg.
@@ -109,7 +109,7 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g := &Gateway{
-		Config: cfg, metrics: newMetrics(), told: map[string]*notice{},
+		Config: cfg, metrics: newMetrics(), told: map[string]*warning{},
 		room: semaphore.NewWeighted(cfg.Memory), large: semaphore.NewWeighted(maxReducing),
 	}
 	if cfg.Registerer != nil {
@@ -300,7 +300,7 @@ const (
 // minute for each reason. The trace is empty for a message about which nobody asks.
 func (d *Door) passed(trace stream.Trace, reason string, err error) error {
 	d.metrics.passed.WithLabelValues(d.name, reason).Inc()
-	d.notice("messages pass unmarked", reason, append(trace.LogAttrs(), "reason", reason, "door", d.name, "error", err)...)
+	d.warn("messages pass unmarked", reason, append(trace.LogAttrs(), "reason", reason, "door", d.name, "error", err)...)
 	return err
 }
 
@@ -320,19 +320,19 @@ func (d *Door) Garbage(err error) {
 	d.Log.Debug("not the protocol of this door", "door", d.name, "error", err)
 }
 
-// A notice is a line of the log that repeats at most once a minute.
-type notice struct {
+// A warning is a line of the log that repeats at most once a minute.
+type warning struct {
 	last time.Time
 	more int // since last
 }
 
-func (d *Door) notice(text, reason string, attrs ...any) {
+func (d *Door) warn(text, reason string, attrs ...any) {
 	const every = time.Minute
 	g, kind := d.Gateway, d.name+" "+reason
 	g.mu.Lock()
 	n := g.told[kind]
 	if n == nil {
-		n = &notice{}
+		n = &warning{}
 		g.told[kind] = n
 	}
 	n.more++

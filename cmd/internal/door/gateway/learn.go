@@ -68,7 +68,7 @@ func (d *Door) Learn(ctx context.Context, tenant string, message []byte, lesson 
 		outcome = "refused"
 	default:
 		outcome = learnFailed
-		d.notice("labels are lost", "learn", append(trace.LogAttrs(), "door", d.name, "error", err)...)
+		d.warn("labels are lost", "learn", append(trace.LogAttrs(), "door", d.name, "error", err)...)
 	}
 	d.Log.Debug("gateway: label", "trace", trace.ID(), "door", d.name, "lesson", lesson.String(),
 		"outcome", outcome, "took", time.Since(start))

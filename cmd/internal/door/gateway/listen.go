@@ -78,7 +78,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 		running sync.WaitGroup
 		mu      sync.Mutex
 		open    = map[net.Conn]struct{}{}
-		places  = make(chan struct{}, d.MaxConns)
+		slots   = make(chan struct{}, d.MaxConns)
 		gauge   = d.metrics.conns.WithLabelValues(d.name)
 		failure error
 	)
@@ -86,13 +86,13 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 	defer l.Close()
 	for ctx.Err() == nil {
 		select {
-		case places <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			continue
 		}
 		conn, err := l.Accept()
 		if err != nil {
-			<-places
+			<-slots
 			if ctx.Err() != nil {
 				break
 			}
@@ -100,7 +100,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 				failure = fmt.Errorf("%s on %s: %w", d.name, l.Addr(), err)
 				break
 			}
-			d.notice("connections wait", "accept", "door", d.name, "error", err)
+			d.warn("connections wait", "accept", "door", d.name, "error", err)
 			select {
 			case <-time.After(acceptPause):
 			case <-ctx.Done():
@@ -121,7 +121,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener, handle func(ctx contex
 				delete(open, conn)
 				mu.Unlock()
 				gauge.Dec()
-				<-places
+				<-slots
 			}()
 			handle(ctx, conn)
 		})

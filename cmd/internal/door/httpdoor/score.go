@@ -49,14 +49,14 @@ func score(explain bool) func(s *server, w http.ResponseWriter, r *http.Request,
 		if err := s.receive(w, r, body, m.most); err != nil {
 			return err
 		}
-		asked := body.Bytes()
+		content := body.Bytes()
 		switch m.name {
 		case questions.JSON:
 			return s.scoreJSON(w, r, path, from, body, explain)
 		case questions.Mail:
-			asked, err = s.cfg.Door.Reduce(r.Context(), asked)
+			content, err = s.cfg.Door.Reduce(r.Context(), content)
 		case questions.Text:
-			e := stream.Event{Body: stream.Body{Kind: stream.Text, Text: string(asked)}}
+			e := stream.Event{Body: stream.Body{Kind: stream.Text, Text: string(content)}}
 			err = e.ValidateRequest()
 		default:
 			panic("httpdoor: content type " + m.name)
@@ -64,7 +64,7 @@ func score(explain bool) func(s *server, w http.ResponseWriter, r *http.Request,
 		if err != nil {
 			return wrong(err)
 		}
-		verdicts, err := s.ask(r, from, piece{0, 1, asked}, m.name, explain)
+		verdicts, err := s.ask(r, from, piece{0, 1, content}, m.name, explain)
 		if err != nil {
 			return err
 		}
@@ -84,25 +84,25 @@ func (s *server) scoreJSON(
 		}
 		defer s.cfg.Door.Return(room)
 	}
-	asked, err := decodeInTurn(from, body.Bytes())
+	q, err := decodeInTurn(from, body.Bytes())
 	if err != nil {
 		return err
 	}
 	body.Release()
-	if asked.batch {
+	if q.batch {
 		each := int64(verdictBytes)
 		if explain {
 			each = explainedBytes
 		}
-		if room := each * int64(len(asked.events)); room > 0 {
+		if room := each * int64(len(q.events)); room > 0 {
 			if !s.cfg.Door.Acquire(room) {
 				return gateway.ErrMemory
 			}
 			defer s.cfg.Door.Return(room)
 		}
 	}
-	verdicts := make([]stream.Verdict, 0, len(asked.events))
-	for p, err := range asked.pieces(pieceEvents(explain)) {
+	verdicts := make([]stream.Verdict, 0, len(q.events))
+	for p, err := range q.pieces(pieceEvents(explain)) {
 		if err != nil {
 			return wrong(err)
 		}
@@ -112,7 +112,7 @@ func (s *server) scoreJSON(
 		}
 		verdicts = append(verdicts, some...)
 	}
-	if asked.batch {
+	if q.batch {
 		s.answer(w, path, http.StatusOK, verdicts)
 	} else {
 		s.answer(w, path, http.StatusOK, &verdicts[0])
@@ -158,7 +158,7 @@ func (s *server) ask(
 	return verdicts, err
 }
 
-// explainInTurn waits for one of the places of explanations, at most the gateway's deadline.
+// explainInTurn waits until an explanation may begin, at most the gateway's deadline.
 // The caller leaves it.
 func (s *server) explainInTurn(ctx context.Context) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Door.Deadline)

@@ -263,9 +263,9 @@ func (s *spool) send(lock context.Context, post func(event []byte) error) (sent 
 				sent++
 				err = os.Remove(s.path(names[0]))
 			case refused != nil && refused.denied:
-				kept := s.path(strings.TrimSuffix(names[0], suffix) + refusedSuffix)
-				rejected = append(rejected, fmt.Errorf("%w; the label is kept as %s", err, kept))
-				err = os.Rename(s.path(names[0]), kept)
+				aside := s.path(strings.TrimSuffix(names[0], suffix) + refusedSuffix)
+				rejected = append(rejected, fmt.Errorf("%w; the label is kept as %s", err, aside))
+				err = os.Rename(s.path(names[0]), aside)
 			case refused != nil:
 				rejected = append(rejected, err)
 				err = os.Remove(s.path(names[0]))

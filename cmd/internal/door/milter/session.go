@@ -45,12 +45,12 @@ type session struct {
 
 // A message is what the door knows of it so far.
 type message struct {
-	tenants []string      // of its recipients, in order, each once
-	crowd   bool          // there are more tenants: it is neither refused nor held
-	body    *gateway.Body // its bytes, without fields that could be taken for ours
-	begun   bool          // bytes behind the header came
-	cr      bool          // the last chunk ended in "\r", which is not in body yet
-	broken  error         // why it passes unmarked, whatever the service says
+	tenants        []string      // of its recipients, in order, each once
+	tooManyTenants bool          // there are more tenants: it is neither refused nor held
+	body           *gateway.Body // its bytes, without fields that could be taken for ours
+	begun          bool          // bytes behind the header came
+	cr             bool          // the last chunk ended in "\r", which is not in body yet
+	broken         error         // why it passes unmarked, whatever the service says
 
 	forged  map[string]int // how many fields of a name there are, which is in small letters
 	removed int            // their sum
@@ -99,7 +99,7 @@ func (s *session) cut(code milter.Code, why error) {
 	case milter.CodeHeader, milter.CodeBody:
 		s.broken = why
 	case milter.CodeRcpt:
-		s.crowd = true
+		s.tooManyTenants = true
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *session) RcptTo(to string, _ *milter.Modifier) (milter.Response, error)
 	switch {
 	case slices.Contains(s.tenants, tenant):
 	case len(s.tenants) == maxTenants:
-		s.crowd = true
+		s.tooManyTenants = true
 	default:
 		s.tenants = append(s.tenants, tenant)
 	}
@@ -258,7 +258,7 @@ func (s *session) verdicts() []stream.Verdict {
 		return nil
 	case len(s.tenants) == 0:
 		s.tenants = []string{s.door.Tenants.Default()}
-	case s.crowd:
+	case s.tooManyTenants:
 		s.tenants = s.tenants[:1]
 	}
 	verdicts, err := s.door.Score(s.ctx, s.tenants, s.body.Bytes(), false)

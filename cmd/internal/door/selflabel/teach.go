@@ -15,9 +15,9 @@ import (
 // teach brings answers that are due to the learner's log, until ctx ends.
 func (s *Service) teach(ctx context.Context) {
 	var (
-		all    sync.WaitGroup
-		places = make(chan struct{}, publishers)
-		pause  = s.cfg.pause
+		all   sync.WaitGroup
+		slots = make(chan struct{}, publishers)
+		pause = s.cfg.pause
 	)
 	defer all.Wait()
 	for ctx.Err() == nil {
@@ -28,9 +28,9 @@ func (s *Service) teach(ctx context.Context) {
 			if s.putBack(a) {
 				return
 			}
-			places <- struct{}{}
+			slots <- struct{}{}
 			all.Go(func() {
-				defer func() { <-places }()
+				defer func() { <-slots }()
 				s.publish(ctx, a)
 			})
 		})

@@ -46,7 +46,7 @@ func TestConnectionsLeaveFilesToOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if got := cap(s.below[s.listener].places); got != 118 {
+	if got := cap(s.below[s.listener].slots); got != 118 {
 		t.Errorf("%d connections at most, want 118", got)
 	}
 }

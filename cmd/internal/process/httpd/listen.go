@@ -24,7 +24,7 @@ import (
 type listener struct {
 	*net.TCPListener
 	log     *slog.Logger
-	places  chan struct{} // holds one token for each open connection
+	slots   chan struct{} // holds one token for each open connection
 	fresh   atomic.Int64  // connections without a request yet
 	quiet   chan struct{} // closed once Accept takes no more after stop
 	stopped chan struct{} // closed by stop and by Close
@@ -44,7 +44,7 @@ func listen(addr string, most int, log *slog.Logger) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &listener{TCPListener: l.(*net.TCPListener), log: log, places: make(chan struct{}, most),
+	return &listener{TCPListener: l.(*net.TCPListener), log: log, slots: make(chan struct{}, most),
 		quiet: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{})}, nil
 }
 
@@ -57,7 +57,7 @@ const (
 // stop it waits for Close.
 func (l *listener) Accept() (net.Conn, error) {
 	select {
-	case l.places <- struct{}{}:
+	case l.slots <- struct{}{}:
 	case <-l.stopped:
 		return nil, l.ended()
 	}
@@ -74,7 +74,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		c, err = l.AcceptTCP()
 	}
 	if err != nil {
-		<-l.places
+		<-l.slots
 		select {
 		case <-l.stopped:
 			err = l.ended()
@@ -84,7 +84,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	l.fresh.Add(1)
 	return &conn{
-		TCPConn: c, leave: sync.OnceFunc(func() { <-l.places }), begin: sync.OnceFunc(func() { l.fresh.Add(-1) }),
+		TCPConn: c, leave: sync.OnceFunc(func() { <-l.slots }), begin: sync.OnceFunc(func() { l.fresh.Add(-1) }),
 	}, nil
 }
 

@@ -26,8 +26,8 @@ import (
 
 // How often ready is asked: before its first nil, and from then on without a watchdog.
 const (
-	starting = 200 * time.Millisecond
-	standing = 10 * time.Second
+	startPoll  = 200 * time.Millisecond
+	steadyPoll = 10 * time.Second
 )
 
 // Status tells systemd what a service does that does not serve yet.
@@ -120,9 +120,9 @@ func (n *notifier) message() string {
 // pause returns how long to wait before ready is asked again. The watchdog is fed three times
 // in its time.
 func (n *notifier) pause() time.Duration {
-	pause := standing
+	pause := steadyPoll
 	if !n.begun {
-		pause = starting
+		pause = startPoll
 	}
 	if n.watchdog > 0 {
 		pause = min(pause, n.watchdog/3)

@@ -56,13 +56,13 @@ func (all *sessions) add(u User, credential [sha256.Size]byte, now time.Time) st
 	if all.open == nil {
 		all.open = map[[sha256.Size]byte]*session{}
 	}
-	all.makePlace(u.Name)
+	all.evict(u.Name)
 	all.open[sum] = s
 	return id
 }
 
-// makePlace ends the session that was idle longest, where there are too many. mu is held.
-func (all *sessions) makePlace(user string) {
+// evict ends the session that was idle longest, where there are too many. mu is held.
+func (all *sessions) evict(user string) {
 	var every, ofUser [][sha256.Size]byte
 	for sum, s := range all.open {
 		every = append(every, sum)

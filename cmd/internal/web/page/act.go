@@ -83,9 +83,9 @@ func (s *Site) Back(w http.ResponseWriter, r *http.Request, to, text string, fai
 		at = &url.URL{Path: "/"}
 	}
 	id := rand.Text()
-	s.notices.put(id, notice{text, failed, access.FromContext(r.Context()).Session, s.Now().Add(noticeTime)})
+	s.flashes.put(id, flash{text, failed, access.FromContext(r.Context()).Session, s.Now().Add(flashTime)})
 	query := at.Query()
-	query.Set(noticeKey, id)
+	query.Set(flashKey, id)
 	at.RawQuery = query.Encode()
 	http.Redirect(w, r, at.String(), http.StatusSeeOther)
 }

@@ -44,7 +44,7 @@ type Config struct {
 type Site struct {
 	Config
 	pages   []Page
-	notices notices
+	flashes flashes
 	hub     hub
 }
 
@@ -133,7 +133,7 @@ type frame struct {
 	Title, Model, Live  string
 	Pages               []entry
 	User                access.User
-	Notice              notice
+	Notice              flash
 	StyleURL, ScriptURL string
 	Data                any
 }
@@ -167,8 +167,8 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, t *Templates, stat
 			f.Pages = append(f.Pages, entry{p.Path, p.Title, p.Path == current})
 		}
 	}
-	if id := r.URL.Query().Get(noticeKey); id != "" {
-		f.Notice = s.notices.take(id, u.Session, s.Now())
+	if id := r.URL.Query().Get(flashKey); id != "" {
+		f.Notice = s.flashes.take(id, u.Session, s.Now())
 	}
 	var b bytes.Buffer
 	if err := t.execute(&b, "layout", u, s.Now(), f); err != nil {
@@ -193,14 +193,14 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, what str
 
 var failure = Parse(own, "failure.html")
 
-// notices are sentences for the page that comes after an action.
-type notices struct {
+// flashes are sentences for the page that comes after an action.
+type flashes struct {
 	mu  sync.Mutex
-	all map[string]notice
+	all map[string]flash
 }
 
-// A notice is shown once, to the session that caused it.
-type notice struct {
+// A flash is shown once, to the session that caused it.
+type flash struct {
 	Text    string
 	Failed  bool
 	session string
@@ -208,34 +208,34 @@ type notice struct {
 }
 
 const (
-	noticeKey   = "notice"
-	noticeTime  = 10 * time.Minute
-	mostNotices = 1000 // more lose the oldest
+	flashKey    = "notice"
+	flashTime   = 10 * time.Minute
+	mostFlashes = 1000 // more lose the oldest
 )
 
-func (n *notices) put(id string, one notice) {
+func (n *flashes) put(id string, one flash) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.all == nil {
-		n.all = map[string]notice{}
+		n.all = map[string]flash{}
 	}
-	if len(n.all) >= mostNotices {
+	if len(n.all) >= mostFlashes {
 		earlier := func(a, b string) int { return n.all[a].until.Compare(n.all[b].until) }
 		delete(n.all, slices.MinFunc(slices.Collect(maps.Keys(n.all)), earlier))
 	}
 	n.all[id] = one
 }
 
-func (n *notices) take(id, session string, now time.Time) notice {
+func (n *flashes) take(id, session string, now time.Time) flash {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.all[id]
 	if one.session != session {
-		return notice{}
+		return flash{}
 	}
 	delete(n.all, id)
 	if now.After(one.until) {
-		return notice{}
+		return flash{}
 	}
 	return one
 }
