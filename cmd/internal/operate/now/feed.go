@@ -21,6 +21,7 @@ package now
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -30,6 +31,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/service/answered"
+	"hamlet/cmd/internal/web/page"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -78,10 +80,10 @@ type Feed struct {
 	looked time.Time     // when somebody looked last
 	fresh  chan struct{} // closed when this period of work has made its first whole snapshot
 
-	journal  *journal
-	alarms   *alarms
-	versions *versions
-	lag      *lag
+	journal *journal
+	alarms  polled[Alarms]
+	learnt  polled[Learnt]
+	log     polled[stream.Bounds]
 }
 
 // New returns a Feed. Run makes it work.
@@ -89,11 +91,35 @@ func New(cfg Config) *Feed {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Feed{cfg: cfg, pace: usual, wake: make(chan struct{}, 1), fresh: make(chan struct{}),
-		journal: newJournal(cfg.Model), alarms: &alarms{cfg: &cfg, now: Alarms{Unread: true}},
-		versions: &versions{store: cfg.Store}, lag: &lag{bounds: cfg.Bounds}}
+	f := &Feed{cfg: cfg, pace: usual, wake: make(chan struct{}, 1), fresh: make(chan struct{}), journal: newJournal(cfg.Model)}
+	f.alarms.last.Unread = true
+	f.alarms.silent, f.learnt.silent, f.log.silent = natsSilent, noRedis, noKafka
+	if cfg.Alarms != nil {
+		f.alarms.ask = func(ctx context.Context, _ Alarms) (Alarms, error) { return cfg.Alarms(ctx) }
+		f.alarms.say = f.alarmsAway
+	}
+	if cfg.Store != nil {
+		f.learnt.silent, f.learnt.ask = redisSilent, (&versions{store: cfg.Store}).ask
+	}
+	if cfg.Bounds != nil {
+		f.log.silent = kafkaSilent
+		f.log.ask = func(ctx context.Context, _ stream.Bounds) (stream.Bounds, error) {
+			bounds, err := cfg.Bounds(ctx)
+			if err != nil {
+				err = fmt.Errorf("the length of the log is not known: %w", err)
+			}
+			return bounds, err
+		}
+	}
 	f.rest()
 	return f
+}
+
+func (f *Feed) alarmsAway(err error) string {
+	if !f.cfg.NATS.IsConnected() {
+		return natsAway
+	}
+	return page.Sentence(err)
 }
 
 // Look returns the newest snapshot. Where nobody has looked for a while, it waits for a new
@@ -158,8 +184,8 @@ func (f *Feed) Run(ctx context.Context) error {
 func (f *Feed) rest() {
 	f.journal.start()
 	f.alarms.rest()
-	f.versions.rest()
-	f.lag.rest()
+	f.learnt.rest()
+	f.log.rest()
 }
 
 // unwatched reports whether nobody has looked for a while.
@@ -195,12 +221,10 @@ func (f *Feed) work(ctx context.Context) {
 			}
 		})
 	}
-	repeat(f.pace.poll, f.versions.ask)
-	repeat(f.pace.kafka, f.lag.ask)
+	repeat(f.pace.poll, f.learnt.poll)
+	repeat(f.pace.kafka, f.log.poll)
 	if f.cfg.NATS != nil {
-		if f.cfg.Alarms != nil {
-			repeat(f.pace.poll, f.alarms.ask)
-		}
+		repeat(f.pace.poll, f.alarms.poll)
 		all.Go(func() { f.journal.run(ctx, f.cfg.NATS, f.pace) })
 		asked.Add(1)
 		all.Go(func() {
@@ -240,8 +264,10 @@ func (f *Feed) work(ctx context.Context) {
 func (f *Feed) publish() { f.latest.Store(f.snapshot()) }
 
 func (f *Feed) snapshot() *Snapshot {
-	s := &Snapshot{At: time.Now(), Model: f.cfg.Model, Learnt: f.versions.get(), Alarms: f.alarms.get()}
-	f.lag.show(&s.Learnt)
+	s := &Snapshot{At: time.Now(), Model: f.cfg.Model}
+	s.Learnt, s.Learnt.Away = f.learnt.get()
+	s.Alarms, s.Alarms.Away = f.alarms.get()
+	s.Learnt.setLag(f.log.get())
 	if f.cfg.NATS == nil {
 		s.Journal.Away, s.Labels.Away, s.Alarms.Away = noNATS, noNATS, noNATS
 	} else {

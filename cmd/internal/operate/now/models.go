@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"hamlet/cmd/internal/service/advice"
-	"hamlet/cmd/internal/web/page"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -17,44 +15,20 @@ import (
 type versions struct {
 	store state.Store
 
-	head, served state.Heading // under which now was read; only ask uses them
+	head, served state.Heading // under which the last answer was read
 	seen         state.Lease
-	equal        int // how often the lease was read so; only ask uses seen and equal
-
-	mu  sync.Mutex
-	now Learnt
+	equal        int // how often the lease was read so
 }
 
-func (v *versions) get() Learnt {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.now
-}
-
-// rest says that there is no answer yet. What was learnt stays, as last read.
-func (v *versions) rest() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.now.Away = redisSilent; v.store == nil {
-		v.now.Away = noRedis
-	}
-}
-
-func (v *versions) ask(ctx context.Context) {
-	if v.store == nil {
-		return
-	}
-	now, err := v.read(ctx)
+func (v *versions) ask(ctx context.Context, before Learnt) (Learnt, error) {
+	now, err := v.read(ctx, before)
 	if err == nil && now.Version > 0 {
 		now.Idle, err = v.idle(ctx)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	if err != nil {
-		v.now.Away = page.Sentence(fmt.Errorf("the store does not say what it keeps of the model: %w", err))
-		return
+		err = fmt.Errorf("the store does not say what it keeps of the model: %w", err)
 	}
-	v.now = now
+	return now, err
 }
 
 // idleLooks is how many looks find the lease unchanged before nobody is said to learn. It takes a
@@ -73,7 +47,7 @@ func (v *versions) idle(ctx context.Context) (bool, error) {
 	return v.equal >= idleLooks && l.Beats != state.Unbeaten, nil
 }
 
-func (v *versions) read(ctx context.Context) (now Learnt, err error) {
+func (v *versions) read(ctx context.Context, before Learnt) (now Learnt, err error) {
 	if err := v.store.Layout(ctx); err != nil {
 		return now, advice.Add(err)
 	}
@@ -88,9 +62,7 @@ func (v *versions) read(ctx context.Context) (now Learnt, err error) {
 		return now, err
 	}
 	if v.head == head && v.served == served {
-		now = v.get()
-		now.Away = ""
-		return now, nil
+		return before, nil
 	}
 	kept, err := v.store.Versions(ctx)
 	if err != nil {
@@ -109,48 +81,14 @@ func (v *versions) read(ctx context.Context) (now Learnt, err error) {
 	return now, nil
 }
 
-// lag asks where the log begins and ends.
-type lag struct {
-	bounds func(context.Context) (stream.Bounds, error)
-
-	mu   sync.Mutex
-	now  stream.Bounds
-	away string
-}
-
-// rest says that there is no answer yet.
-func (l *lag) rest() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.away = kafkaSilent; l.bounds == nil {
-		l.away = noKafka
-	}
-}
-
-func (l *lag) ask(ctx context.Context) {
-	if l.bounds == nil {
-		return
-	}
-	now, err := l.bounds(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.away = ""; err != nil {
-		l.away = page.Sentence(fmt.Errorf("the length of the log is not known: %w", err))
-		return
-	}
-	l.now = now
-}
-
-// show writes the lag into a. Without a model it is all of the log.
-func (l *lag) show(a *Learnt) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// setLag writes how far the model is behind the log into a. Without a model that is all of the log.
+func (a *Learnt) setLag(log stream.Bounds, away string) {
 	switch {
-	case l.away != "":
-		a.LagAway = l.away
+	case away != "":
+		a.LagAway = away
 	case a.Away != "":
 		a.LagAway = "The lag is not known while the store cannot be read."
 	default:
-		a.Lag, a.LagKnown = max(0, l.now.End-max(a.Next, l.now.First)), true
+		a.Lag, a.LagKnown = max(0, log.End-max(a.Next, log.First)), true
 	}
 }
