@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/algos/sites"
 	"hamlet/cmd/internal/service/example"
@@ -185,8 +186,8 @@ func (pl *planner) compare(ctx context.Context, after *model.Model) error {
 			a.Verdicts++
 		}
 		spam := r.Event.Label == stream.Spam
-		a.LogLossBefore += loss(was.LogOdds, spam)
-		a.LogLossAfter += loss(now.LogOdds, spam)
+		a.LogLossBefore += eval.LogLoss(spam, was.LogOdds)
+		a.LogLossAfter += eval.LogLoss(spam, now.LogOdds)
 		return nil
 	})
 	if n := float64(a.Events); n > 0 {
@@ -198,13 +199,6 @@ func (pl *planner) compare(ctx context.Context, after *model.Model) error {
 func (pl *planner) decide(p model.Prediction) stream.Decision {
 	lo, _ := p.Interval(model.Z90)
 	return stream.Decide(p.P(), lo, pl.wanted.SpamAt, pl.wanted.HamAt)
-}
-
-func loss(logOdds float64, spam bool) float64 {
-	if spam {
-		logOdds = -logOdds
-	}
-	return max(logOdds, 0) + math.Log1p(math.Exp(-math.Abs(logOdds)))
 }
 
 // ignoreRefused returns nil for an event that the model has refused, set aside or could not read.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hamlet/algos/eval"
 	"hamlet/algos/model"
 	"hamlet/algos/trust"
 	"hamlet/cmd/internal/process/cli"
@@ -282,7 +283,7 @@ func TestWithdraw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		after += loss(prediction.LogOdds, ex.Spam) / 50
+		after += eval.LogLoss(ex.Spam, prediction.LogOdds) / 50
 	}
 	if !bytes.Equal(r.head().Model, bytesOf(t, m)) || bytes.Equal(before, bytesOf(t, m)) {
 		t.Error("the saved model is not the one with these withdrawals")
