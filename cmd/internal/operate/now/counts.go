@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
-	"unicode/utf8"
 
+	"hamlet/cmd/internal/web/page"
 	"hamlet/stream"
 )
 
@@ -76,25 +76,13 @@ func (c *counts) forget(least int64) {
 
 // door returns the name that a door is counted by.
 func (c *counts) door(name string, minute int64) string {
-	name = clip(name)
+	name = page.Clip(name, doorLetters)
 	newest, known := c.seen[name]
 	if !known && len(c.seen) >= mostDoors {
 		return Others
 	}
 	c.seen[name] = max(newest, minute)
 	return name
-}
-
-// clip returns the beginning of a name.
-func clip(name string) string {
-	if len(name) <= doorLetters {
-		return name
-	}
-	end := doorLetters
-	for end > 0 && !utf8.RuneStart(name[end]) {
-		end--
-	}
-	return name[:end] + "…"
 }
 
 func bucket(ms float64) int {

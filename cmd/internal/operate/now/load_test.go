@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"hamlet/stream"
 	"hamlet/stream/embedded"
@@ -62,8 +63,8 @@ func TestCountsAreBounded(t *testing.T) {
 		t.Errorf("%d doors, %v answers, %d minutes", len(j.Doors), j.Hour.Total(), len(c.minutes))
 	}
 	for _, d := range j.Doors {
-		if len(d.Name) > doorLetters+3 {
-			t.Errorf("a name of %d bytes", len(d.Name))
+		if utf8.RuneCountInString(d.Name) > doorLetters+3 {
+			t.Errorf("a name of %d letters", utf8.RuneCountInString(d.Name))
 		}
 	}
 }
