@@ -14,6 +14,7 @@ import (
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/show/progress"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/stream"
 	"hamlet/stream/predictions"
 )
@@ -204,12 +205,8 @@ func (c *showCommand) run(ctx context.Context, logs stream.Logs, _ *progress.Cou
 		return nil, "", err
 	}
 	var text strings.Builder
-	for i := range shown {
-		b, err := json.Marshal(&shown[i])
-		if err != nil {
-			return nil, "", fmt.Errorf("offset %d in JSON: %w", shown[i].Offset, err)
-		}
-		text.Write(append(b, '\n'))
+	if err := report.PrintLines(&text, shown); err != nil {
+		return nil, "", err
 	}
 	return struct {
 		Topic   string  `json:"topic"`

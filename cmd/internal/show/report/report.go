@@ -9,9 +9,7 @@
 package report
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +19,7 @@ import (
 
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/process/cli"
 )
 
 // A Result is the outcome of a stream that was scored and learnt.
@@ -100,14 +99,7 @@ func (r *Result) SetDoubts(d *eval.Doubts) {
 }
 
 // WriteJSON prints r as one line of JSON.
-func (r *Result) WriteJSON(w io.Writer) error {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("result in JSON: %w", err)
-	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
-	return err
-}
+func (r *Result) WriteJSON(w io.Writer) error { return cli.PrintJSON(w, r) }
 
 // A Row is a line of the table for people. A name may be empty: the row belongs to the one
 // before it.
@@ -115,13 +107,12 @@ type Row struct{ Name, Value, Meaning string }
 
 // WriteTable prints r for people, in lines of at most 80 columns.
 func (r *Result) WriteTable(w io.Writer) error {
-	var b bytes.Buffer
+	text := ""
 	for _, row := range r.Rows() {
 		line := fmt.Sprintf("%-11s  %-9s  %s", row.Name, row.Value, row.Meaning)
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		text += strings.TrimRight(line, " ") + "\n"
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return cli.Print(w, text)
 }
 
 // Rows returns the table for people.
