@@ -9,7 +9,9 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/algos/eval"
+	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/answered"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/cmd/internal/web/page"
 	"hamlet/stream"
 	"hamlet/stream/nats"
@@ -60,28 +62,20 @@ func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter
 	return table, failed
 }
 
-// A figure is a line of the table of figures, for people.
-type figure struct {
-	Door, Tenant                             string
-	Answers, Labelled, Corrected             int
-	Error, LogLoss, Bias, Slope, ROCA, Delay string
-}
-
-// shown returns the lines of a table of figures, the first of which is that of all answers.
-func shown(all []answered.Figures) (lines []figure) {
+// tableOf returns figures for people, the first of which are those of all answers.
+func tableOf(all []answered.Figures) *report.Table {
+	table := report.NewTable("door", "tenant", "answers", "labelled", "corrected", "error %", "log loss", "p − spam %",
+		"slope", "1-ROCA%", "label after")
 	for i := range all {
 		f := &all[i]
-		line := figure{
-			Door: f.Door, Tenant: f.Tenant, Answers: f.Answers, Labelled: f.Labelled, Corrected: f.Corrected,
-			Error: interval(f.Error, 100, 2), LogLoss: interval(f.LogLoss, 1, 4), Bias: interval(f.Bias, 100, 2),
-			Slope: interval(f.Slope, 1, 2), ROCA: interval(f.ROCA, 1, 3), Delay: delay(f.DelayMedian),
-		}
+		door, tenant := cli.Cell(f.Door), cli.Cell(f.Tenant)
 		if i == 0 {
-			line.Door, line.Tenant = "all", ""
+			door, tenant = "all", ""
 		}
-		lines = append(lines, line)
+		table.Add(door, tenant, f.Answers, f.Labelled, f.Corrected, interval(f.Error, 100, 2), interval(f.LogLoss, 1, 4),
+			interval(f.Bias, 100, 2), interval(f.Slope, 1, 2), interval(f.ROCA, 1, 3), delay(f.DelayMedian))
 	}
-	return lines
+	return table
 }
 
 // interval returns an estimate as "value (low to high)".

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/cmd/internal/web/access"
 	"hamlet/cmd/internal/web/page"
 	"hamlet/stream/nats"
@@ -67,7 +68,7 @@ type view struct {
 	Older    string // address; empty: nothing is older
 	Newest   string // address; empty: these are the newest
 
-	Figures       []figure
+	Figures       *report.Table // nil: they were not asked for
 	FiguresURL    string
 	FiguresUntil  time.Time // zero: they are of all lines
 	FiguresBroken string    // why there are none; a sentence
@@ -127,7 +128,7 @@ func (h *handler) search(ctx context.Context, v *view) {
 	case figuresErr != nil:
 		v.FiguresBroken = page.Away(figuresErr)
 	case v.Form.Figures:
-		v.Figures = shown(figures.Figures)
+		v.Figures = tableOf(figures.Figures)
 		if figures.Stopped {
 			v.FiguresUntil = figures.Until
 		}

@@ -45,11 +45,5 @@ func writeFigures(w io.Writer, all []answered.Figures, asJSON bool) error {
 	if asJSON {
 		return report.PrintLines(w, all)
 	}
-	table := report.NewTable("door", "tenant", "answers", "labelled", "corrected", "error %", "log loss", "p − spam %",
-		"slope", "1-ROCA%", "label after")
-	for _, f := range shown(all) {
-		table.Add(cli.Cell(f.Door), cli.Cell(f.Tenant), f.Answers, f.Labelled, f.Corrected, f.Error, f.LogLoss, f.Bias,
-			f.Slope, f.ROCA, f.Delay)
-	}
-	return cli.Print(w, table.String())
+	return cli.Print(w, tableOf(all).String())
 }

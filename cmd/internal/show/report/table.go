@@ -9,31 +9,47 @@ import (
 	"hamlet/cmd/internal/process/cli"
 )
 
-// A Table is columns of text for a terminal. Senders and clients choose some of the text: see
-// [cli.Cell].
+// A Table is columns of text: a terminal shows String, and a page Titles and Rows. Senders and
+// clients choose some of the text: see [cli.Cell].
 type Table struct {
 	Right bool // columns end at the same place, as those of numbers do
-	rows  [][]string
+	Rows  [][]string
+	head  []string
 }
 
 // NewTable returns a table that has the names of its columns; none is a table without names.
-func NewTable(head ...any) *Table {
-	t := &Table{}
-	if len(head) > 0 {
-		t.Add(head...)
+func NewTable(head ...string) *Table {
+	t := &Table{head: head}
+	for i, name := range head {
+		head[i] = printable(name)
 	}
 	return t
+}
+
+// Titles are the names of the columns for a page: they begin with a capital letter.
+func (t *Table) Titles() (all []string) {
+	for _, name := range t.head {
+		first := min(1, len(name))
+		all = append(all, strings.ToUpper(name[:first])+name[first:])
+	}
+	return all
 }
 
 // Add adds a row. A cell is what fmt.Sprint makes of a value.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		if row[i] = fmt.Sprint(cell); row[i] != "" {
-			row[i] = cli.Cell(row[i])
-		}
+		row[i] = printable(fmt.Sprint(cell))
 	}
-	t.rows = append(t.rows, row)
+	t.Rows = append(t.Rows, row)
+}
+
+// printable is cli.Cell, but leaves an empty cell empty.
+func printable(cell string) string {
+	if cell == "" {
+		return ""
+	}
+	return cli.Cell(cell)
 }
 
 // String returns the table's lines, without blanks at their ends.
@@ -43,8 +59,12 @@ func (t *Table) String() string {
 	if t.Right {
 		flags, end = tabwriter.AlignRight, "\t\n"
 	}
+	all := t.Rows
+	if len(t.head) > 0 {
+		all = append([][]string{t.head}, all...)
+	}
 	columns := tabwriter.NewWriter(&padded, 0, 0, 2, ' ', flags)
-	for _, row := range t.rows {
+	for _, row := range all {
 		fmt.Fprint(columns, strings.Join(row, "\t"), end)
 	}
 	_ = columns.Flush() // a builder takes all

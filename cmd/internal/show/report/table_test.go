@@ -14,6 +14,9 @@ func TestTable(t *testing.T) {
 	if got := table.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	if got := strings.Join(table.Titles(), "|"); got != "Name|Events|" {
+		t.Errorf("titles %q", got)
+	}
 	right := NewTable("labels", "n")
 	right.Right = true
 	right.Add(7, 100)
