@@ -401,7 +401,7 @@ func (d *day) ask(ctx context.Context, labels int, r *dayResult) error {
 	for range inFlight {
 		g.Go(func() error {
 			for i := int(next.Add(1)); i <= d.Scores; i = int(next.Add(1)) {
-				asked := time.Now()
+				begin := time.Now()
 				status, said, err := product.Post(ctx, d.client, "http://"+d.gateway.http+"/v1/score", questions.Mail, "",
 					d.mails[i*7919%len(d.mails)].Body.Mail)
 				if err != nil {
@@ -411,7 +411,7 @@ func (d *day) ask(ctx context.Context, labels int, r *dayResult) error {
 					return fmt.Errorf("a question: the gateway answers %d: %s", status, said)
 				}
 				mu.Lock()
-				seconds = append(seconds, time.Since(asked).Seconds())
+				seconds = append(seconds, time.Since(begin).Seconds())
 				if status == http.StatusOK {
 					r.Scores++
 				} else {

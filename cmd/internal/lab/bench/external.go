@@ -151,14 +151,14 @@ func (o *externalFilter) classify(ctx context.Context, m *message) (verdict, tim
 	if err != nil {
 		return verdict{}, 0, err
 	}
-	place := fmt.Sprintf("message %d", m.ordinal+1)
-	out, cpu, err := o.do(ctx, place, "classify", file)
+	which := fmt.Sprintf("message %d", m.ordinal+1)
+	out, cpu, err := o.do(ctx, which, "classify", file)
 	if err != nil {
 		return verdict{}, 0, err
 	}
 	v, err := parseVerdict(out)
 	if err != nil {
-		return verdict{}, 0, fmt.Errorf("filter %s: %s: classify printed %q: %w", o.name, place, clip(out), err)
+		return verdict{}, 0, fmt.Errorf("filter %s: %s: classify printed %q: %w", o.name, which, clip(out), err)
 	}
 	return v, cpu, nil
 }
@@ -187,9 +187,9 @@ func (o *externalFilter) write(m *message) (string, error) {
 }
 
 // do has the server or a process of its own execute a command.
-func (o *externalFilter) do(ctx context.Context, place string, args ...string) ([]byte, time.Duration, error) {
+func (o *externalFilter) do(ctx context.Context, which string, args ...string) ([]byte, time.Duration, error) {
 	if !o.serves {
-		return o.run(ctx, place, args...)
+		return o.run(ctx, which, args...)
 	}
 	out, cpu, err := o.server.ask(ctx, o.timeout, args...)
 	switch {
@@ -198,9 +198,9 @@ func (o *externalFilter) do(ctx context.Context, place string, args ...string) (
 	case err != nil:
 		err = o.server.fail(err)
 		o.server = nil
-		return nil, 0, fmt.Errorf("filter %s: %s: %s: %w", o.name, place, args[0], err)
+		return nil, 0, fmt.Errorf("filter %s: %s: %s: %w", o.name, which, args[0], err)
 	case args[0] == "train" && string(out) != "ok":
-		return nil, 0, fmt.Errorf("filter %s: %s: train printed %q, not ok", o.name, place, clip(out))
+		return nil, 0, fmt.Errorf("filter %s: %s: train printed %q, not ok", o.name, which, clip(out))
 	}
 	return out, cpu, nil
 }
@@ -223,8 +223,8 @@ const maxOutput = 4 << 10
 
 // run executes one command. The duration is the CPU time, user and system, of the
 // adapter and of all processes that it waited for.
-func (o *externalFilter) run(ctx context.Context, place string, args ...string) ([]byte, time.Duration, error) {
-	asked := ctx
+func (o *externalFilter) run(ctx context.Context, which string, args ...string) ([]byte, time.Duration, error) {
+	caller := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("no end after %v (--filter-timeout)", o.timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, o.command[0], append(o.command[1:len(o.command):len(o.command)], args...)...)
@@ -234,13 +234,13 @@ func (o *externalFilter) run(ctx context.Context, place string, args ...string) 
 	cmd.Cancel = func() error { return killGroup(cmd) }
 	cmd.WaitDelay = time.Second // a child of the adapter may hold its output open
 	err := cmd.Run()
-	if asked.Err() != nil {
-		return nil, 0, context.Cause(asked) // interrupted: the filter is not to blame
+	if caller.Err() != nil {
+		return nil, 0, context.Cause(caller) // interrupted: the filter is not to blame
 	}
 	if err != nil {
 		what := fmt.Sprintf("filter %s: ", o.name)
-		if place != "" {
-			what += place + ": "
+		if which != "" {
+			what += which + ": "
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

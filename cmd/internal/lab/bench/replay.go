@@ -19,7 +19,7 @@ import (
 // A message is one message of the mailbox, with the filters' state.
 type message struct {
 	ordinal    int    // in the source, from 0
-	place      int    // among those that can be classified, from 0
+	number     int    // among those that can be classified, from 0
 	index      int    // among those that hamlet accepted, from 0; -1 until then
 	raw        []byte // the bytes for the other filters
 	event      stream.Event
@@ -37,7 +37,7 @@ type schedule struct {
 
 // teaches reports whether m is taught at all.
 func (s *schedule) teaches(m *message) bool {
-	return (s.teachFirst == 0 || m.place < s.teachFirst) && (s.recipient == "" || isTo(m.raw, s.recipient))
+	return (s.teachFirst == 0 || m.number < s.teachFirst) && (s.recipient == "" || isTo(m.raw, s.recipient))
 }
 
 // A step classifies a message or teaches it.
@@ -88,12 +88,12 @@ func (r *mailReplay) run(ctx context.Context, items iter.Seq2[source.Item, error
 			continue
 		}
 		steps = append(steps, step{m: m})
-		m.place = r.processed
+		m.number = r.processed
 		r.processed++
 		if r.schedule.teaches(m) {
 			r.late = append(r.late, m)
 		}
-		for len(r.late) > 0 && r.late[0].place+r.schedule.delay <= m.place {
+		for len(r.late) > 0 && r.late[0].number+r.schedule.delay <= m.number {
 			steps = append(steps, step{m: r.late[0], teach: true})
 			r.late[0] = nil
 			r.late = r.late[1:]
@@ -193,18 +193,18 @@ func messageOf(item *source.Item) (*message, error) {
 	e := &item.Event
 	m := &message{ordinal: item.Ordinal, index: -1, event: *e, truth: item.Truth == stream.Spam,
 		taughtSpam: e.Label == stream.Spam}
-	place := func(format string, args ...any) error {
+	refused := func(format string, args ...any) error {
 		return fmt.Errorf("event %d: "+format, append([]any{item.Ordinal + 1}, args...)...)
 	}
 	switch {
 	case e.Action != stream.Learn:
-		return nil, place("a mailbox holds labelled messages only, and this event withdraws one: remove it")
+		return nil, refused("a mailbox holds labelled messages only, and this event withdraws one: remove it")
 	case e.Body.Kind == stream.Mail:
 		m.raw = e.Body.Mail
 	case e.Body.Kind == stream.Text:
 		m.raw = append([]byte("\n"), e.Body.Text...)
 	default:
-		return nil, place("other filters read mail and text, and this is a vector")
+		return nil, refused("other filters read mail and text, and this is a vector")
 	}
 	return m, nil
 }

@@ -17,11 +17,11 @@ func Column[T any](all []T, of func(T) float64) []float64 {
 }
 
 // Over returns the mean of a number over results that are independent.
-func Over[T any](all []T, of func(T) float64) Estimate { return Mean(Column(all, of)) }
+func Over[T any](all []T, of func(T) float64) Statistic { return Mean(Column(all, of)) }
 
-// Most returns the largest number of all results as an exact estimate: it is a property of the
+// Most returns the largest number of all results as an exact number: it is a property of the
 // draws, and not an estimate of a mean.
-func Most[T any](all []T, of func(T) float64) Estimate {
+func Most[T any](all []T, of func(T) float64) Statistic {
 	top := math.Inf(-1)
 	for _, v := range Column(all, of) {
 		top = max(top, v)
@@ -56,8 +56,8 @@ func Curve(name string, from, to, step float64, f func(float64) float64) chart.S
 	return s
 }
 
-// Point adds an estimate and its interval to a series.
-func Point(s *chart.Series, x float64, e Estimate) {
+// Point adds a statistic and its interval to a series.
+func Point(s *chart.Series, x float64, e Statistic) {
 	lo, hi := e.Interval()
 	s.X, s.Y, s.Lo, s.Hi = append(s.X, x), append(s.Y, e.Value), append(s.Lo, lo), append(s.Hi, hi)
 }

@@ -21,17 +21,17 @@ type Report struct {
 }
 
 // Figure adds a row for a number that the source prints.
-func (p *Report) Figure(group, what string, ours Estimate, paper string, better Direction) *Row {
+func (p *Report) Figure(group, what string, ours Statistic, paper string, better Direction) *Row {
 	return p.add(Row{Group: group, What: what, Ours: ours, Relation: Equals, Paper: paper, Better: better})
 }
 
 // AtMost adds a row for a claim: ours is not above the bound.
-func (p *Report) AtMost(group, what string, ours Estimate, bound string) *Row {
+func (p *Report) AtMost(group, what string, ours Statistic, bound string) *Row {
 	return p.add(Row{Group: group, What: what, Ours: ours, Relation: AtMost, Paper: bound})
 }
 
 // AtLeast adds a row for a claim: ours is not below the bound.
-func (p *Report) AtLeast(group, what string, ours Estimate, bound string) *Row {
+func (p *Report) AtLeast(group, what string, ours Statistic, bound string) *Row {
 	return p.add(Row{Group: group, What: what, Ours: ours, Relation: AtLeast, Paper: bound})
 }
 
@@ -44,7 +44,7 @@ func (p *Report) Never(group, what string, v float64, bound string) {
 }
 
 // Show adds a row without a verdict.
-func (p *Report) Show(group, what string, ours Estimate) *Row {
+func (p *Report) Show(group, what string, ours Statistic) *Row {
 	return p.add(Row{Group: group, What: what, Ours: ours, Relation: Alone})
 }
 
@@ -136,37 +136,37 @@ func (p *Report) Count() (c Count) {
 	return c
 }
 
-// An Estimate is a number with its Monte Carlo error.
-type Estimate struct {
+// A Statistic is a number with its Monte Carlo error.
+type Statistic struct {
 	Value float64 `json:"value"`
 	SE    float64 `json:"se,omitempty"` // standard error; 0 if the number is exact
 	N     int     `json:"n,omitempty"`  // repetitions
 }
 
-// Exact returns an estimate without error.
-func Exact(v float64) Estimate { return Estimate{Value: v} }
+// Exact returns a number without error.
+func Exact(v float64) Statistic { return Statistic{Value: v} }
 
 // Mean returns the mean of independent repetitions and its standard error. With one
 // repetition the error is not known: use Exact and say so.
-func Mean(v []float64) Estimate {
+func Mean(v []float64) Statistic {
 	mean, variance := stat.MeanVariance(v, nil)
-	return Estimate{Value: mean, SE: math.Sqrt(variance / float64(len(v))), N: len(v)}
+	return Statistic{Value: mean, SE: math.Sqrt(variance / float64(len(v))), N: len(v)}
 }
 
-// Scaled returns the estimate of factor times the number.
-func (e Estimate) Scaled(factor float64) Estimate {
-	return Estimate{Value: factor * e.Value, SE: math.Abs(factor) * e.SE, N: e.N}
+// Scaled returns factor times the statistic.
+func (e Statistic) Scaled(factor float64) Statistic {
+	return Statistic{Value: factor * e.Value, SE: math.Abs(factor) * e.SE, N: e.N}
 }
 
 // Interval returns the central interval of 95 %, by Student's t.
-func (e Estimate) Interval() (lo, hi float64) {
+func (e Statistic) Interval() (lo, hi float64) {
 	half := e.quantile(.975) * e.SE
 	return e.Value - half, e.Value + half
 }
 
-// quantile returns the p-quantile of (estimate − truth)/SE: Student's t with N−1 degrees
+// quantile returns the p-quantile of (statistic − its mean)/SE: Student's t with N−1 degrees
 // of freedom, since the standard error is estimated too. Without N it is the normal one.
-func (e Estimate) quantile(p float64) float64 {
+func (e Statistic) quantile(p float64) float64 {
 	if e.N > 1 {
 		return distuv.StudentsT{Sigma: 1, Nu: float64(e.N - 1)}.Quantile(p)
 	}
@@ -204,10 +204,10 @@ const (
 
 // A Row compares a number of ours with one of the source.
 type Row struct {
-	Group    string   `json:"group,omitempty"` // what rows have in common, such as a data set
-	What     string   `json:"what"`
-	Ours     Estimate `json:"ours"`
-	Relation Relation `json:"relation"`
+	Group    string    `json:"group,omitempty"` // what rows have in common, such as a data set
+	What     string    `json:"what"`
+	Ours     Statistic `json:"ours"`
+	Relation Relation  `json:"relation"`
 	// Paper is the number as the source prints it: its digits say how it was rounded.
 	Paper   string    `json:"paper,omitempty"`
 	PaperSE float64   `json:"paper_se,omitempty"` // standard error of the printed number, from its repetitions

@@ -36,20 +36,20 @@ func TestVerdicts(t *testing.T) {
 		{"higher is better", Row{Ours: Exact(.87), Relation: Equals, Paper: ".86", Better: Higher}, Better},
 		{"higher is worse", Row{Ours: Exact(.87), Relation: Equals, Paper: ".86", Better: Lower}, NotReproduced},
 		{"lower is better", Row{Ours: Exact(.85), Relation: Equals, Paper: ".86", Better: Lower}, Better},
-		{"within our error", Row{Ours: Estimate{Value: .88, SE: .01}, Relation: Equals, Paper: ".86"}, Reproduced},
+		{"within our error", Row{Ours: Statistic{Value: .88, SE: .01}, Relation: Equals, Paper: ".86"}, Reproduced},
 		{"within the paper's error", Row{Ours: Exact(.88), PaperSE: .01, Relation: Equals, Paper: ".86"}, Reproduced},
-		{"beyond our error", Row{Ours: Estimate{Value: .89, SE: .01}, Relation: Equals, Paper: ".86"}, NotReproduced},
+		{"beyond our error", Row{Ours: Statistic{Value: .89, SE: .01}, Relation: Equals, Paper: ".86"}, NotReproduced},
 		{"read off a picture", Row{Ours: Exact(.9), Relation: Equals, Paper: ".86", Slack: .04}, Reproduced},
 		{"at the bound", Row{Ours: Exact(1), Relation: AtMost, Paper: "1"}, Reproduced},
 		{"above the bound", Row{Ours: Exact(1.01), Relation: AtMost, Paper: "1"}, NotReproduced},
 		{"below the bound", Row{Ours: Exact(.99), Relation: AtLeast, Paper: "1"}, NotReproduced},
-		{"above the bound within our error", Row{Ours: Estimate{Value: 1.01, SE: .01}, Relation: AtMost, Paper: "1"},
+		{"above the bound within our error", Row{Ours: Statistic{Value: 1.01, SE: .01}, Relation: AtMost, Paper: "1"},
 			Reproduced},
-		{"below the bound within our error", Row{Ours: Estimate{Value: .99, SE: .01}, Relation: AtLeast, Paper: "1"},
+		{"below the bound within our error", Row{Ours: Statistic{Value: .99, SE: .01}, Relation: AtLeast, Paper: "1"},
 			Reproduced},
-		{"below the bound, of one side", Row{Ours: Estimate{Value: .9825, SE: .01}, Relation: AtLeast, Paper: "1"},
+		{"below the bound, of one side", Row{Ours: Statistic{Value: .9825, SE: .01}, Relation: AtLeast, Paper: "1"},
 			NotReproduced},
-		{"below the bound beyond our error", Row{Ours: Estimate{Value: .97, SE: .01}, Relation: AtLeast, Paper: "1"},
+		{"below the bound beyond our error", Row{Ours: Statistic{Value: .97, SE: .01}, Relation: AtLeast, Paper: "1"},
 			NotReproduced},
 		{"nothing said", Row{Ours: Exact(1)}, NoVerdict},
 	} {
@@ -66,7 +66,7 @@ func TestVerdicts(t *testing.T) {
 // The interval is Student's: with few repetitions it is wider than the normal one.
 func TestFewRepetitions(t *testing.T) {
 	for n, want := range map[int]float64{0: 1.959964, 2: 12.7062, 5: 2.776445, 10: 2.262157, 40: 2.022691} {
-		_, hi := Estimate{SE: 1, N: n}.Interval()
+		_, hi := Statistic{SE: 1, N: n}.Interval()
 		if math.Abs(hi-want) > 1e-4 {
 			t.Errorf("%d repetitions: half the interval is %v errors, want %v", n, hi, want)
 		}
@@ -102,11 +102,11 @@ func TestBonferroni(t *testing.T) {
 	if p := bonferroni(1); p != .975 {
 		t.Errorf("one comparison: %v", p)
 	}
-	if z := (Estimate{}).quantile(bonferroni(40)); math.Abs(z-3.2272) > 1e-3 {
+	if z := (Statistic{}).quantile(bonferroni(40)); math.Abs(z-3.2272) > 1e-3 {
 		t.Errorf("factor of 40 comparisons: %v", z)
 	}
 	row := func() Row {
-		return Row{Ours: Estimate{Value: .63, SE: .05}, Relation: Equals, Paper: ".500"}
+		return Row{Ours: Statistic{Value: .63, SE: .05}, Relation: Equals, Paper: ".500"}
 	}
 	one, many := &Report{Rows: []Row{row()}}, &Report{}
 	for range 40 {

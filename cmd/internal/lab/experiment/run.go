@@ -102,9 +102,9 @@ func firstError(errs []error) (first error) {
 
 func step[T any](ctx context.Context, r *Run, key string, i int, f func(ctx context.Context, i int) (T, error),
 	into *T) error {
-	if kept, ok := r.steps.get(key); ok {
-		if err := json.Unmarshal(kept.Value, into); err != nil {
-			return fmt.Errorf("read a kept step: %w", err)
+	if stored, ok := r.steps.get(key); ok {
+		if err := json.Unmarshal(stored.Value, into); err != nil {
+			return fmt.Errorf("read a stored step: %w", err)
 		}
 		r.tell(advance{name: r.name, done: 1})
 		return nil
@@ -126,13 +126,13 @@ func step[T any](ctx context.Context, r *Run, key string, i int, f func(ctx cont
 	spent := time.Since(begin)
 	text, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("keep the result: %w", err)
+		return fmt.Errorf("store the result: %w", err)
 	}
 	// What goes on is what a later run would read.
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("keep the result: %w", err)
+		return fmt.Errorf("store the result: %w", err)
 	}
-	if err := r.steps.put(kept{Step: key, Seconds: spent.Seconds(), Value: text}); err != nil {
+	if err := r.steps.put(storedStep{Step: key, Seconds: spent.Seconds(), Value: text}); err != nil {
 		return err
 	}
 	r.tell(advance{name: r.name, done: 1, spent: spent})
@@ -150,13 +150,13 @@ func (r *Run) tell(a advance) {
 // that was cut off is dropped.
 type stepStore struct {
 	mu      sync.Mutex
-	file    *os.File // nil: nothing is kept
-	byStep  map[string]kept
+	file    *os.File // nil: nothing is stored
+	byStep  map[string]storedStep
 	seconds float64 // of all steps
 }
 
-// A kept step is a line of the file.
-type kept struct {
+// A storedStep is a line of the file.
+type storedStep struct {
 	Step    string          `json:"step"`
 	Seconds float64         `json:"seconds"`
 	Value   json.RawMessage `json:"value"`
@@ -169,9 +169,9 @@ type stepsOf struct {
 }
 
 // openSteps opens the file and reads what belongs to key. With an empty path steps are
-// kept in memory.
+// held in memory.
 func openSteps(path string, of stepsOf) (*stepStore, error) {
-	s := &stepStore{byStep: map[string]kept{}}
+	s := &stepStore{byStep: map[string]storedStep{}}
 	if path == "" {
 		return s, nil
 	}
@@ -210,7 +210,7 @@ func (s *stepStore) read(of stepsOf) (end int64, err error) {
 				return 0, nil
 			}
 		} else {
-			var k kept
+			var k storedStep
 			if json.Unmarshal(line, &k) != nil || k.Step == "" {
 				return end, nil
 			}
@@ -244,14 +244,14 @@ func writeLine(w io.Writer, v any) error {
 	return err
 }
 
-func (s *stepStore) get(step string) (kept, bool) {
+func (s *stepStore) get(step string) (storedStep, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.byStep[step]
 	return k, ok
 }
 
-func (s *stepStore) put(k kept) error {
+func (s *stepStore) put(k storedStep) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byStep[k.Step] = k
@@ -260,7 +260,7 @@ func (s *stepStore) put(k kept) error {
 		return nil
 	}
 	if err := writeLine(s.file, k); err != nil {
-		return fmt.Errorf("keep a step: %w", err)
+		return fmt.Errorf("store a step: %w", err)
 	}
 	return nil
 }

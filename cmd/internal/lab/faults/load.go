@@ -211,12 +211,12 @@ type asker struct {
 	questions  [][]byte // mails
 	rate       float64  // questions a second
 
-	mu      sync.Mutex
-	answers map[string]answer // by question, model and position
-	asked   int               // answers received, equal ones too
-	differ  []string          // two answers that should be equal and are not
-	last    time.Time         // of the last answer; zero: none yet
-	gaps    func(from, to time.Time)
+	mu       sync.Mutex
+	answers  map[string]answer // by question, model and position
+	received int               // answers received, equal ones too
+	differ   []string          // two answers that should be equal and are not
+	last     time.Time         // of the last answer; zero: none yet
+	gaps     func(from, to time.Time)
 }
 
 // run asks until ctx ends. It connects again for ever.
@@ -265,7 +265,7 @@ func (a *asker) note(question int, v *stream.Verdict) {
 		a.gaps(a.last, now)
 	}
 	a.last = now
-	a.asked++
+	a.received++
 	if before, ok := a.answers[key]; ok {
 		if !sameAnswer(&before, &got) {
 			a.differ = append(a.differ, fmt.Sprintf("question %d: %+v, and from the same model %+v", question,
@@ -281,15 +281,15 @@ func sameAnswer(a, b *answer) bool {
 }
 
 // take returns the answers since the last call.
-func (a *asker) take() (answers []answer, asked int, differ []string) {
+func (a *asker) take() (answers []answer, received int, differ []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, got := range a.answers {
 		answers = append(answers, got)
 	}
-	asked, differ = a.asked, a.differ
-	a.answers, a.asked, a.differ = map[string]answer{}, 0, nil
-	return answers, asked, differ
+	received, differ = a.received, a.differ
+	a.answers, a.received, a.differ = map[string]answer{}, 0, nil
+	return answers, received, differ
 }
 
 // rest forgets when the last answer came: what follows is no pause.

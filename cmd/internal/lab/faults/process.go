@@ -106,11 +106,11 @@ func (p *process) run() (ended chan struct{}, err error) {
 	p.wg.Go(func() {
 		_ = cmd.Wait() // ProcessState has the result
 		p.mu.Lock()
-		asked, ready := p.held, p.ready
+		held, ready := p.held, p.ready
 		p.cmd = nil
 		p.mu.Unlock()
 		// One that never became ready may lack a server that it needs at its start.
-		if !asked && ready {
+		if !held && ready {
 			p.died(p.name, "ended by itself ("+cmd.ProcessState.String()+")")
 		}
 		close(ended)

@@ -278,7 +278,7 @@ func (s *system) verify(ctx context.Context, end int64, r *round) error {
 	if err := final.once(ctx); err != nil {
 		return err
 	}
-	answers, asked, differ := s.asker.take()
+	answers, received, differ := s.asker.take()
 	last, more, _ := final.take()
 	for i := range last {
 		if last[i].next != end {
@@ -287,7 +287,7 @@ func (s *system) verify(ctx context.Context, end int64, r *round) error {
 		}
 	}
 	answers = append(answers, last...)
-	r.Answers += asked + more
+	r.Answers += received + more
 	for _, d := range differ {
 		r.Wrong++
 		r.problem(s, "%s", d)
@@ -382,7 +382,7 @@ func (r *round) problem(s *system, format string, args ...any) {
 func (s *system) served(ctx context.Context) error {
 	for {
 		s.asker.mu.Lock()
-		answered := s.asker.asked > 0
+		answered := s.asker.received > 0
 		s.asker.mu.Unlock()
 		if answered {
 			return nil

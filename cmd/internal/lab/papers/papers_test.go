@@ -245,7 +245,7 @@ func TestDataSets(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	row := experiment.Row{Group: "pima", What: "error", Ours: experiment.Estimate{Value: .2412, SE: .004},
+	row := experiment.Row{Group: "pima", What: "error", Ours: experiment.Statistic{Value: .2412, SE: .004},
 		Relation: experiment.Equals, Paper: "0.24"}
 	if got, want := cellsOf(&row), []string{"pima, error", "0.2412", "0.2334 to 0.2490", "0.24", "+0.0012",
 		""}; !slices.Equal(got, want) {

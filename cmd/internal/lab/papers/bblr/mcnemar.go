@@ -117,7 +117,7 @@ func compareOnUCI(ctx context.Context, r *experiment.Run, noisy bool) ([]compari
 
 // pooled returns z of all repetitions together. Its standard error is that of the sum
 // of the differences, from their variance between repetitions.
-func pooled(tests []mcnemar.Test) experiment.Estimate {
+func pooled(tests []mcnemar.Test) experiment.Statistic {
 	var all mcnemar.Test
 	differences := make([]float64, len(tests))
 	for i, t := range tests {

@@ -156,9 +156,9 @@ func mcNemar(a, b []int) float64 {
 }
 
 // share returns the share of wrong rows in percent, with the error of drawing n rows.
-func share(wrong, n int) experiment.Estimate {
+func share(wrong, n int) experiment.Statistic {
 	p := float64(wrong) / float64(n)
-	return experiment.Estimate{Value: 100 * p, SE: 100 * math.Sqrt(p*(1-p)/float64(n)), N: n}
+	return experiment.Statistic{Value: 100 * p, SE: 100 * math.Sqrt(p*(1-p)/float64(n)), N: n}
 }
 
 // paperTest is how many rows the paper tested on: Zhang and others (2011) split the

@@ -225,7 +225,7 @@ var printed13 = [jointMEM][2]string{mem: {"63.4", "76.0"}, bblr3: {"67.8", "78.2
 
 // addTrials adds the rows and the picture of a setting.
 func addTrials(report *experiment.Report, s *setting, trials []trial) {
-	mean := func(f func(t *trial) float64) experiment.Estimate {
+	mean := func(f func(t *trial) float64) experiment.Statistic {
 		return experiment.Over(trials, func(t trial) float64 { return f(&t) })
 	}
 	for m := range models {
@@ -285,7 +285,7 @@ const (
 )
 
 // accuracyChart shows the models of table 13, with the paper's numbers beside pages.
-func accuracyChart(s *setting, mean func(func(t *trial) float64) experiment.Estimate) chart.Chart {
+func accuracyChart(s *setting, mean func(func(t *trial) float64) experiment.Statistic) chart.Chart {
 	c := chart.Chart{
 		Title: "Right labels, " + s.name, Caption: fmt.Sprintf("Means of %d repetitions, with 95 %% intervals.",
 			structuredRuns),

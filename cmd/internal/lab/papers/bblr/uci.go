@@ -261,7 +261,7 @@ func foldReport(p *experiment.Report, all map[string][]tally, percent bool, pape
 // gains adds the last column of table 6: by how many percent BBLR3 errs less often than
 // the linear machine.
 func gains(p *experiment.Report, all map[string][]tally, sums map[string][]float64, paper []string) {
-	gain := func(machine, bblr3 []float64) experiment.Estimate {
+	gain := func(machine, bblr3 []float64) experiment.Statistic {
 		v := make([]float64, len(machine))
 		for k := range v {
 			v[k] = 100 * (machine[k] - bblr3[k]) / machine[k]
@@ -279,7 +279,7 @@ func gains(p *experiment.Report, all map[string][]tally, sums map[string][]float
 }
 
 // add adds a method's row, beside the paper's number if it prints one.
-func add(p *experiment.Report, group, name string, ours experiment.Estimate, paper printedTable, column int) {
+func add(p *experiment.Report, group, name string, ours experiment.Statistic, paper printedTable, column int) {
 	numbers := paper.numbers[name]
 	if column >= len(numbers) {
 		p.Show(group, name, ours)

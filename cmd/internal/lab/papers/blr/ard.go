@@ -62,7 +62,7 @@ var ard = experiment.Experiment{
 		}
 		for k, n := range noise {
 			part, group := all[k*draws:(k+1)*draws], fmt.Sprintf("%d irrelevant inputs", n)
-			mean := func(of func(relevance) float64) experiment.Estimate { return experiment.Over(part, of) }
+			mean := func(of func(relevance) float64) experiment.Statistic { return experiment.Over(part, of) }
 			losses := []func(relevance) quality{
 				func(v relevance) quality { return v.ARD }, func(v relevance) quality { return v.Printed },
 				func(v relevance) quality { return v.Plain },

@@ -106,7 +106,7 @@ func apart(a, b []float64) float64 {
 
 // atMostZero adds a row for a number that the source says is at most 0, such as the size of
 // a difference of equal quantities. The slack is for rounding errors alone.
-func atMostZero(p *experiment.Report, group, what string, v experiment.Estimate, slack float64) {
+func atMostZero(p *experiment.Report, group, what string, v experiment.Statistic, slack float64) {
 	p.AtMost(group, what, v, "0").Slack = slack
 }
 

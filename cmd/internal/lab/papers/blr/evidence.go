@@ -215,10 +215,10 @@ func recovered(ctx context.Context, x [][]float64, y []float64, w []float64) (a 
 
 // geometric adds the geometric mean of what was found, as a multiple of the drawn weights'
 // precision, to a line.
-func geometric(s *chart.Series, α float64, part []precision, found func(precision) float64) experiment.Estimate {
+func geometric(s *chart.Series, α float64, part []precision, found func(precision) float64) experiment.Statistic {
 	mean := experiment.Over(part, func(a precision) float64 { return math.Log(found(a) / a.Drawn) })
 	lo, hi := mean.Interval()
 	v := math.Exp(mean.Value)
 	s.X, s.Y, s.Lo, s.Hi = append(s.X, α), append(s.Y, v), append(s.Lo, math.Exp(lo)), append(s.Hi, math.Exp(hi))
-	return experiment.Estimate{Value: v, SE: v * mean.SE, N: mean.N}
+	return experiment.Statistic{Value: v, SE: v * mean.SE, N: mean.N}
 }

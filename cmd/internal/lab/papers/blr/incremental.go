@@ -279,7 +279,7 @@ func overOrders(ctx context.Context, r *experiment.Run, p *experiment.Report) er
 	}
 	for k, n := range sizes {
 		part, group := all[k*draws:(k+1)*draws], fmt.Sprintf("%s in %d orders, %d new rows", of(d, n), orders, news)
-		mean := func(of func(spread) float64) experiment.Estimate { return experiment.Over(part, of) }
+		mean := func(of func(spread) float64) experiment.Statistic { return experiment.Over(part, of) }
 		p.Show(group, "largest range of a probability, as learnt", mean(func(s spread) float64 { return s.Most }))
 		p.Show(group, "mean range of a probability, as learnt", mean(func(s spread) float64 { return s.Mean }))
 		p.Show(group, "largest range of a probability, after 3 sweeps",

@@ -124,9 +124,9 @@ var table2 = experiment.Experiment{
 			}
 			means[k] = report(p, &s, contests)
 		}
-		p.Chart(picture("Test accuracy", means, func(e measured) experiment.Estimate { return e.accuracy },
+		p.Chart(picture("Test accuracy", means, func(e measured) experiment.Statistic { return e.accuracy },
 			func(c column) printed { return c.accuracy }))
-		p.Chart(picture("Mean test log likelihood", means, func(e measured) experiment.Estimate { return e.likelihood },
+		p.Chart(picture("Mean test log likelihood", means, func(e measured) experiment.Statistic { return e.likelihood },
 			func(c column) printed { return c.likelihood }))
 		p.Note("Real AdaBoost adds half of the log-odds of the hypothesis with the largest Σ D P(y | x, h), the " +
 			"paper's criterion. Both classifiers answer σ of their summed log-odds.")
@@ -204,7 +204,7 @@ func scoreOf(logOdds func(x []float64) float64, x [][]float64, y []float64) (s s
 }
 
 // measured are the means over the splits.
-type measured struct{ accuracy, likelihood experiment.Estimate }
+type measured struct{ accuracy, likelihood experiment.Statistic }
 
 // A standing is what both boosters reach on a set, by one standardised step.
 type standing struct{ real, poe measured }
@@ -235,7 +235,7 @@ func report(p *experiment.Report, s *set, contests []contest) (st standing) {
 			}
 		} else {
 			st = standing{real, poe}
-			compare := func(what string, ours experiment.Estimate, paper printed) {
+			compare := func(what string, ours experiment.Statistic, paper printed) {
 				row := p.Figure(s.name, what, ours, paper.number, experiment.Higher)
 				row.PaperSE = paper.deviation / math.Sqrt(splits)
 				row.Reason = "The paper gives neither the length of the gradient step nor the scale of the features."
@@ -251,7 +251,7 @@ func report(p *experiment.Report, s *set, contests []contest) (st standing) {
 			"features."
 		for _, c := range []struct {
 			what string
-			gain experiment.Estimate
+			gain experiment.Statistic
 		}{{"accuracy", gain.accuracy}, {"likelihood", gain.likelihood}} {
 			row := p.AtLeast(s.name, fmt.Sprintf("%s of POEBoost.CS minus that of Real AdaBoost%s", c.what, how),
 				c.gain, "0")
@@ -264,7 +264,7 @@ func report(p *experiment.Report, s *set, contests []contest) (st standing) {
 }
 
 // picture shows ours beside the paper's, by set.
-func picture(title string, means []standing, ours func(measured) experiment.Estimate,
+func picture(title string, means []standing, ours func(measured) experiment.Statistic,
 	theirs func(column) printed) chart.Chart {
 	c := chart.Chart{Title: title, Caption: fmt.Sprintf("Mean of %d splits and its 95 %% interval. One gradient "+
 		"step, standardised features.", splits),
@@ -274,18 +274,18 @@ func picture(title string, means []standing, ours func(measured) experiment.Esti
 	}
 	type line struct {
 		name  string
-		value func(k int) experiment.Estimate
+		value func(k int) experiment.Statistic
 	}
-	paper := func(v printed) experiment.Estimate {
-		e := experiment.Estimate{SE: v.deviation / math.Sqrt(splits)}
+	paper := func(v printed) experiment.Statistic {
+		e := experiment.Statistic{SE: v.deviation / math.Sqrt(splits)}
 		fmt.Sscan(v.number, &e.Value)
 		return e
 	}
 	for k, l := range []line{
-		{"Real AdaBoost", func(k int) experiment.Estimate { return ours(means[k].real) }},
-		{"POEBoost.CS", func(k int) experiment.Estimate { return ours(means[k].poe) }},
-		{"Real AdaBoost, paper", func(k int) experiment.Estimate { return paper(theirs(sets[k].realAdaBoost)) }},
-		{"POEBoost.CS, paper", func(k int) experiment.Estimate { return paper(theirs(sets[k].poe)) }},
+		{"Real AdaBoost", func(k int) experiment.Statistic { return ours(means[k].real) }},
+		{"POEBoost.CS", func(k int) experiment.Statistic { return ours(means[k].poe) }},
+		{"Real AdaBoost, paper", func(k int) experiment.Statistic { return paper(theirs(sets[k].realAdaBoost)) }},
+		{"POEBoost.CS, paper", func(k int) experiment.Statistic { return paper(theirs(sets[k].poe)) }},
 	} {
 		s := chart.Series{Name: l.name, Kind: chart.Points, Reference: k >= 2}
 		for i := range sets {

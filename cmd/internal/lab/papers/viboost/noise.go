@@ -207,7 +207,7 @@ var figure10 = experiment.Experiment{
 				return err
 			}
 			line := chart.Series{Name: drawn.name, Kind: chart.Line}
-			most := experiment.Estimate{}
+			most := experiment.Statistic{}
 			for k, n := range at {
 				m := experiment.Over(all, func(o one) float64 { return o.SNR[k] })
 				experiment.Point(&line, float64(n), m)

@@ -181,7 +181,7 @@ var stopping = experiment.Experiment{
 			if first == nil {
 				first = all
 			}
-			of := func(f func(i int, s stop) float64) experiment.Estimate {
+			of := func(f func(i int, s stop) float64) experiment.Statistic {
 				var v []float64
 				for i, s := range all {
 					v = append(v, f(i, s))
