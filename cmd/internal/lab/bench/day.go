@@ -264,7 +264,7 @@ func (d *day) measure(ctx context.Context) (*dayResult, error) {
 // measured runs a phase that ends once all labels are learnt and saved, and says what it used.
 func (d *day) measured(ctx context.Context, labels int, do func() error) (p phase, err error) {
 	p.labels = float64(labels)
-	if p.saves, err = d.learnt(ctx, d.sent); err != nil {
+	if p.saves, err = d.learner.learnt(ctx, d.client, d.sent); err != nil {
 		return p, err
 	}
 	if err := d.each((*service).mark); err != nil {
@@ -274,7 +274,7 @@ func (d *day) measured(ctx context.Context, labels int, do func() error) (p phas
 		return p, err
 	}
 	d.sent += labels
-	saves, err := d.learnt(ctx, d.sent)
+	saves, err := d.learner.learnt(ctx, d.client, d.sent)
 	if err != nil {
 		return p, err
 	}
@@ -291,24 +291,6 @@ func (d *day) measured(ctx context.Context, labels int, do func() error) (p phas
 		}
 	}
 	return p, nil
-}
-
-// learnt waits until n labels are learnt and saved, and returns how many saves there were.
-func (d *day) learnt(ctx context.Context, n int) (saves float64, err error) {
-	for {
-		m, err := product.Metrics(ctx, d.client, d.learner.http)
-		if err != nil {
-			return 0, err
-		}
-		if m["hamlet_learner_records_total"] >= float64(n) && m["hamlet_learner_unsaved_records"] == 0 {
-			return m["hamlet_learner_save_seconds_count"], nil
-		}
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(200 * time.Millisecond): // a scrape takes a millisecond of the learner
-		}
-	}
 }
 
 // served waits until a scorer answers.
@@ -454,7 +436,7 @@ func (d *day) save(ctx context.Context) error {
 		if err := d.teach(ctx, 1); err != nil {
 			return err
 		}
-		if _, err := d.learnt(ctx, d.sent+i+1); err != nil {
+		if _, err := d.learner.learnt(ctx, d.client, d.sent+i+1); err != nil {
 			return err
 		}
 		select {

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/emersion/go-milter"
@@ -76,11 +75,18 @@ func (c *Latency) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	running, err := startUp(ctx, dir, taught)
+	if running != nil {
+		defer func() {
+			stop()
+			<-running.ended
+		}()
+	}
 	if err != nil {
 		return err
 	}
-	defer running.stop()
 	ways, err := c.ways(ctx, dir, running, taught)
 	if err != nil {
 		return err
@@ -135,13 +141,13 @@ func (c *Latency) split(ctx context.Context, src *source.Source) (taught []strea
 
 // A runningUp is a hamlet up with its doors open.
 type runningUp struct {
-	cmd                       *exec.Cmd
+	*service
 	hamlet                    string // its path
-	nats, http                string // host:port
+	nats                      string // host:port
 	spamdSocket, milterSocket string // paths
 }
 
-// startUp starts a hamlet up and returns when it has learnt the events.
+// startUp starts a hamlet up and returns when it has learnt the events. It ends with ctx.
 func startUp(ctx context.Context, dir string, taught []stream.Event) (*runningUp, error) {
 	hamlet, err := product.Path()
 	if err != nil {
@@ -158,36 +164,15 @@ func startUp(ctx context.Context, dir string, taught []stream.Event) (*runningUp
 	if err := os.WriteFile(file, lines, 0o600); err != nil {
 		return nil, err
 	}
-	r := &runningUp{
-		hamlet: hamlet, nats: product.FreeAddress(), http: product.FreeAddress(),
-		spamdSocket: filepath.Join(dir, "spamd.sock"), milterSocket: filepath.Join(dir, "milter.sock"),
-	}
-	r.cmd = exec.CommandContext(ctx, hamlet, "up", "--open", "--listen-nats", r.nats, "--http", r.http,
-		"--spamd", "unix:"+r.spamdSocket, "--milter", "unix:"+r.milterSocket, "--format", "jsonl", file)
-	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(os.Interrupt) }
-	r.cmd.WaitDelay = 20 * time.Second
-	out, err := r.cmd.StderrPipe()
-	if err != nil {
+	r := &runningUp{hamlet: hamlet, nats: product.FreeAddress(),
+		spamdSocket: filepath.Join(dir, "spamd.sock"), milterSocket: filepath.Join(dir, "milter.sock")}
+	if r.service, err = startService(ctx, dir, "up", "/healthz", "--open", "--listen-nats", r.nats,
+		"--spamd", "unix:"+r.spamdSocket, "--milter", "unix:"+r.milterSocket, "--save-every", "1s",
+		"--format", "jsonl", file); err != nil {
 		return nil, err
 	}
-	if err := r.cmd.Start(); err != nil {
-		return nil, err
-	}
-	var told []string
-	lineOf := bufio.NewScanner(out)
-	for lineOf.Scan() {
-		if strings.HasPrefix(lineOf.Text(), "serving on ") {
-			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return r, nil
-		}
-		told = append(told, lineOf.Text())
-	}
-	return nil, fmt.Errorf("hamlet up ended before it served: %w\n%s", r.cmd.Wait(), strings.Join(told, "\n"))
-}
-
-func (r *runningUp) stop() {
-	_ = r.cmd.Process.Signal(os.Interrupt)
-	_ = r.cmd.Wait()
+	_, err = r.learnt(ctx, http.DefaultClient, len(taught))
+	return r, err
 }
 
 // ways returns all ways that there are on this machine.

@@ -68,6 +68,24 @@ func startService(ctx context.Context, dir, name, path string, args ...string) (
 	}
 }
 
+// learnt waits until n labels are learnt and saved, and returns how many saves there were.
+func (s *service) learnt(ctx context.Context, client *http.Client, n int) (saves float64, err error) {
+	for {
+		m, err := product.Metrics(ctx, client, s.http)
+		if err != nil {
+			return 0, err
+		}
+		if m["hamlet_learner_records_total"] >= float64(n) && m["hamlet_learner_unsaved_records"] == 0 {
+			return m["hamlet_learner_save_seconds_count"], nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(200 * time.Millisecond): // a scrape takes a millisecond of the learner
+		}
+	}
+}
+
 // serversOf returns the processes that deploy/servers runs in dir.
 func serversOf(dir string) (all []*service) {
 	for _, name := range []string{"kafka", "nats", "redis"} {
