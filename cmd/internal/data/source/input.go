@@ -104,11 +104,12 @@ func filesUnder(path string) ([]string, error) {
 		return []string{path}, nil
 	}
 	var names []string
-	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+	root := path + string(filepath.Separator) // path may be a link, which WalkDir would not follow
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(d.Name(), ".") && name != path {
+		if strings.HasPrefix(d.Name(), ".") && name != root {
 			if d.IsDir() {
 				return filepath.SkipDir
 			}

@@ -169,6 +169,27 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// ~/Mail/Junk is often a link to a directory on another disk.
+func TestMessagesBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "Junk")
+	if err := os.MkdirAll(filepath.Join(real, ".hidden"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"1", "2", ".hidden/3"} {
+		if err := os.WriteFile(filepath.Join(real, name), []byte("Subject: a\n\nb\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	names, err := filesUnder(link)
+	if want := []string{filepath.Join(link, "1"), filepath.Join(link, "2")}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("%q, %v; want %q", names, err, want)
+	}
+}
+
 // A message beyond mail's limit is rejected; it isn't read into memory whole.
 func TestHugeMessage(t *testing.T) {
 	dir := t.TempDir()
