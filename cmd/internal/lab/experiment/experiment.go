@@ -34,7 +34,7 @@
 //
 //   - reproduced, if the two agree within rounding and the Monte Carlo error of both;
 //   - better, if they do not, and ours differs in the direction that is better;
-//   - not reproduced else. Such a row says why, as far as it is known.
+//   - not reproduced otherwise. The row says why, as far as it is known.
 //
 // An experiment with many rows makes many comparisons, so each has less room (Bonferroni):
 // with m rows that depend on chance, the factor on standard errors is the 1 − .025/m

@@ -40,7 +40,7 @@ type campaign struct {
 
 const (
 	faultsOfRound = 10
-	roundsOfEra   = 8 // after as many, a new model begins: a replay of its log takes a second
+	roundsOfEra   = 8 // then a new model begins: a replay of the log takes a second by now
 	settleWithin  = 2 * time.Minute
 )
 

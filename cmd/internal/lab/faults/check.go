@@ -133,9 +133,9 @@ func checkCheckpoint(c *state.Checkpoint, want *replayed) (problems []string) {
 // most is how many IDs a problem names.
 const most = 5
 
-// checkEvents compares the log with what was sent. Lost are acknowledged events that it has
-// not or that were not learnt exactly once; wrong are events that say something else
-// than was sent, or that nobody sent.
+// checkEvents compares the log with what was sent. An acknowledged event is lost if the log lacks it,
+// or if it was not learnt exactly once. An event in the log is wrong if it differs from what was sent,
+// or if nobody sent it.
 func checkEvents(l *ledger, log *replayed) (lost, wrong int, problems []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,8 +21,8 @@
 //     same SHA-256 and gives the same answer, to the bit. An event in the log says what
 //     was sent.
 //
-// A model serves for some rounds, an era. The next era has a model of another name: a replay of
-// its log takes a second.
+// A model serves for some rounds, an era. The next era has a model of another name, whose log is
+// short: every check replays the log.
 //
 // A fault is survived if no process ended by itself around it and its round settled. A
 // process that cannot reach a server at its start ends; the campaign starts it again, as

@@ -28,7 +28,7 @@ const (
 	restart  action = "restart"  // SIGTERM, and a start once it has ended
 	stop     action = "stop"     // SIGSTOP, and SIGCONT after the hold
 	cut      action = "cut"      // connections are reset, new ones too until the hold is over
-	slow     action = "slow"     // so many bytes a second for the hold
+	slow     action = "slow"     // at most Rate bytes a second for the hold
 	flipByte action = "flip"     // a bit of a byte that a checksum covers
 	setBack  action = "set back" // Redis starts from a copy of its data
 	empty    action = "empty"    // Redis loses everything

@@ -79,7 +79,7 @@ func (x *proxy) Refuse(on bool) {
 	x.mu.Unlock()
 }
 
-// Slow bounds each direction of each connection to so many bytes a second; 0 ends that.
+// Slow limits each direction of each connection to a rate; 0 ends that.
 func (x *proxy) Slow(bytesPerSecond int) {
 	x.mu.Lock()
 	x.rate = bytesPerSecond

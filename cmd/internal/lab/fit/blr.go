@@ -100,7 +100,7 @@ func naturalOf(p *blr.Posterior) (eta []float64, lambda [][]float64) {
 
 // exactOf is the classifier of a belief.
 func exactOf(b belief) Classifier {
-	return ClassifierFunc(func(x []float64) float64 { return blr.Exact(b.Moments(x)) })
+	return classifierFunc(func(x []float64) float64 { return blr.Exact(b.Moments(x)) })
 }
 
 // A blrSiteRequest is one event, σ(y·z) under the belief z ~ N(m, a), in nats and

@@ -62,11 +62,11 @@ type Classifier interface {
 	Prob(x []float64) float64 // P(y = +1 | x); x has as many entries as a training row
 }
 
-// A ClassifierFunc implements Classifier by a function.
-type ClassifierFunc func(x []float64) float64
+// A classifierFunc implements Classifier by a function.
+type classifierFunc func(x []float64) float64
 
 // Prob returns f(x).
-func (f ClassifierFunc) Prob(x []float64) float64 { return f(x) }
+func (f classifierFunc) Prob(x []float64) float64 { return f(x) }
 
 // register adds an algorithm that maps a request Q to a reply R, both structs by the
 // rules of the package doc. solve owns the request; its errors about fields come from

@@ -56,7 +56,7 @@ func sum(ctx context.Context, q *sumRequest) (*sumReply, Classifier, error) {
 	if q.Fail == "inf" {
 		r.Rows[0] /= r.Rows[0] - r.Rows[0]
 	}
-	return r, ClassifierFunc(func(x []float64) float64 { return x[0] }), nil
+	return r, classifierFunc(func(x []float64) float64 { return x[0] }), nil
 }
 
 // withSum adds the algorithm "sum" for one test.
