@@ -38,7 +38,7 @@ func logged(t *testing.T) map[string][]string {
 					return true
 				}
 				method, ok := call.Fun.(*ast.SelectorExpr)
-				if !ok || !slices.Contains([]string{"Debug", "Info", "Warn", "Error", "Log", "notice"}, method.Sel.Name) {
+				if !ok || !slices.Contains([]string{"Debug", "Info", "Warn", "Error", "Log", "warn"}, method.Sel.Name) {
 					return true
 				}
 				var words []string
