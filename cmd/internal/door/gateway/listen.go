@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"hamlet/cmd/internal/process/secretfile"
 	"hamlet/cmd/internal/process/systemd"
 	"hamlet/stream/openfiles"
 )
@@ -31,15 +32,7 @@ func Listen(addr string, mode os.FileMode) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	l, err := listenUnix(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		_ = l.Close()
-		return nil, err
-	}
-	return l, nil
+	return secretfile.Listen(path, mode)
 }
 
 // removeStale removes a socket on which nobody listens.

@@ -46,3 +46,6 @@ func Ours(info fs.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(owner.Uid) == os.Geteuid()
 }
+
+// setMode gives a descriptor a mode. Systems that cannot say so.
+func setMode(fd uintptr, mode fs.FileMode) { _ = syscall.Fchmod(int(fd), uint32(mode.Perm())) }

@@ -17,3 +17,5 @@ func Owner(fs.FileInfo) string { return "another user" }
 
 // Ours returns true: the folders of a user are the user's own.
 func Ours(fs.FileInfo) bool { return true }
+
+func setMode(uintptr, fs.FileMode) {}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"hamlet/cmd/internal/process/secretfile"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -54,24 +55,14 @@ func (d *Dir) listen() (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	// It is made where only this user can reach it, whatever the directory's mode is.
-	private, err := os.MkdirTemp(d.path, ".socket-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(private)
 	var l net.Listener
-	if err := short(private, func(dir string) (err error) {
-		l, err = net.Listen("unix", filepath.Join(dir, socketName))
+	if err := short(d.path, func(dir string) (err error) {
+		l, err = secretfile.Listen(filepath.Join(dir, socketName), 0o600)
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false) // its name may be another program's by then
-	made := filepath.Join(private, socketName)
-	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
 	return l, nil
 }
 
