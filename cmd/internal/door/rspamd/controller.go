@@ -31,7 +31,6 @@ func NewController(d *gateway.Door, password string, counts *Counts) *Server {
 	mux.HandleFunc("POST /learnspam", func(w http.ResponseWriter, r *http.Request) { c.learn(w, r, gateway.LearnSpam) })
 	mux.HandleFunc("POST /learnham", func(w http.ResponseWriter, r *http.Request) { c.learn(w, r, gateway.LearnHam) })
 	mux.HandleFunc("GET /stat", c.stat)
-	mux.HandleFunc("GET /auth", c.auth)
 	c.mux = c.guarded(mux)
 	return c.Server
 }
@@ -158,14 +157,4 @@ func (c *controller) stat(w http.ResponseWriter, r *http.Request) {
 		}}
 	}
 	c.send(w, http.StatusOK, answer)
-}
-
-// auth answers what rspamc's uptime and rspamd's web interface ask first.
-func (c *controller) auth(w http.ResponseWriter, _ *http.Request) {
-	none, header, subject := c.counts.none.Load(), c.counts.header.Load(), c.counts.subject.Load()
-	c.send(w, http.StatusOK, map[string]any{
-		"version": version, "auth": "ok", "uptime": int64(time.Since(c.counts.since).Seconds()),
-		"read_only": !c.door.CanLearn(), "scanned": none + header + subject, "learned": c.counts.learned.Load(),
-		"clean": none, "probable": header + subject, "reject": 0, "soft_reject": 0, "greylist": 0,
-	})
 }

@@ -10,7 +10,7 @@
 // The controller door has a password, in the header Password. It also scans.
 //
 //	POST /learnspam, /learnham   a message to learn; refused where clients may not teach
-//	GET  /stat, /auth            counts
+//	GET  /stat                   counts
 //
 // # What the answer says
 //
