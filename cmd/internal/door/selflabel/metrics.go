@@ -25,8 +25,7 @@ var stepNames = [steps]string{"store", "take", "publish"}
 type metrics struct {
 	stored, published prometheus.Counter
 	dropped           *prometheus.CounterVec // reason
-	failingBy         *prometheus.GaugeVec   // step
-	failing           [steps]prometheus.Gauge
+	failing           *prometheus.GaugeVec   // step
 	after, waiting    prometheus.Gauge
 	late              prometheus.GaugeFunc
 	oldest            atomic.Int64 // Unix time in nanoseconds; 0: none waits
@@ -46,7 +45,7 @@ func newMetrics(after time.Duration) *metrics {
 		published: prometheus.NewCounter(counter("published_total", "Answers that nobody contradicted in time, "+
 			"or whose message had a label: given to the learner, which tells them apart.")),
 		dropped: prometheus.NewCounterVec(counter("dropped_total", "Answers that will not be learnt."), []string{"reason"}),
-		failingBy: prometheus.NewGaugeVec(
+		failing: prometheus.NewGaugeVec(
 			gauge("failing", "1 while answers cannot be stored, taken from the store, or published."), []string{"step"}),
 		after:   prometheus.NewGauge(gauge("after_seconds", "How long an answer waits.")),
 		waiting: prometheus.NewGauge(gauge("waiting", "Answers of this model that wait.")),
@@ -59,9 +58,6 @@ func newMetrics(after time.Duration) *metrics {
 		return 0
 	})
 	m.after.Set(after.Seconds())
-	for i, name := range stepNames {
-		m.failing[i] = m.failingBy.WithLabelValues(name)
-	}
 	for _, reason := range []string{droppedQueue, droppedFull, droppedTooLarge, droppedStopped, droppedUnreadable} {
 		m.dropped.WithLabelValues(reason) // an alert sees the first increase
 	}
@@ -81,7 +77,7 @@ func (m *metrics) show(s nats.WaitingState) {
 
 func (m *metrics) register(r prometheus.Registerer) error {
 	var errs []error
-	for _, c := range []prometheus.Collector{m.stored, m.published, m.dropped, m.failingBy, m.after, m.waiting, m.late} {
+	for _, c := range []prometheus.Collector{m.stored, m.published, m.dropped, m.failing, m.after, m.waiting, m.late} {
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)

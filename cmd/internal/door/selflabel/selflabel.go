@@ -114,7 +114,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	for step := range s.health {
 		s.health[step] = writebehind.Health{
-			Gauge: s.metrics.failing[step], Log: cfg.Log.With("step", stepNames[step]),
+			Gauge: s.metrics.failing.WithLabelValues(stepNames[step]), Log: cfg.Log.With("step", stepNames[step]),
 			Fails: "self-label fails for now; no mail waits for it", Works: "self-label works again",
 		}
 	}

@@ -235,7 +235,7 @@ func TestAnswersOutliveNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Answered("default", mail, verdict("meanwhile", stream.DecideSpam))
-	eventually(t, "it is not said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing[storing]) == 1 })
+	eventually(t, "it is not said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing.WithLabelValues(stepNames[storing])) == 1 })
 	if n, err = embedded.StartNATS(embedded.NATSOptions{Dir: dir, Addr: at}); err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestAnOutageOfTheLogDelays(t *testing.T) {
 		s.Answered("default", mail, verdict(fmt.Sprint(i), stream.DecideHam))
 	}
 	eventually(t, "nothing is tried again", func() bool { return to.tries() > 60 })
-	if failing := testutil.ToFloat64(s.metrics.failing[publishing]); failing != 1 {
+	if failing := testutil.ToFloat64(s.metrics.failing.WithLabelValues(stepNames[publishing])); failing != 1 {
 		t.Errorf("failing is %v", failing)
 	}
 	// NATS may fail beside it.
@@ -272,7 +272,7 @@ func TestAnOutageOfTheLogDelays(t *testing.T) {
 	}
 	works.Store(true)
 	eventually(t, "the answers are not taught", func() bool { return len(to.messages()) >= 19 && s.dropped(droppedTooLarge) >= 1 })
-	eventually(t, "it is still said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing[publishing]) == 0 })
+	eventually(t, "it is still said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing.WithLabelValues(stepNames[publishing])) == 0 })
 	stop()
 	if got := to.messages(); len(got) != 19 || got["7"] {
 		t.Errorf("%d messages are taught: %v", len(got), got)
@@ -387,7 +387,7 @@ func TestRefusedAnswersAreCounted(t *testing.T) {
 		s.Answered("default", mail, verdict("a", stream.DecideSpam))
 		eventually(t, reason+" is not counted", func() bool { return s.dropped(reason) == 1 })
 		stop()
-		if s.bytes.Load() != 0 || testutil.ToFloat64(s.metrics.failing[storing]) != 0 {
+		if s.bytes.Load() != 0 || testutil.ToFloat64(s.metrics.failing.WithLabelValues(stepNames[storing])) != 0 {
 			t.Errorf("%s: %d bytes are still counted", reason, s.bytes.Load())
 		}
 	}
@@ -403,7 +403,7 @@ func TestRefusedAnswersAreCounted(t *testing.T) {
 		s.Answered("default", mail, verdict("a", stream.DecideSpam))
 		eventually(t, reason+" is not counted", func() bool { return s.dropped(reason) == 1 })
 		stop()
-		if testutil.ToFloat64(s.metrics.failing[storing]) != 0 {
+		if testutil.ToFloat64(s.metrics.failing.WithLabelValues(stepNames[storing])) != 0 {
 			t.Errorf("%s: the store is said to fail", reason)
 		}
 	}
@@ -418,9 +418,9 @@ func TestRefusedAnswersAreCounted(t *testing.T) {
 		}
 	}}})
 	s.Answered("default", mail, verdict("a", stream.DecideSpam))
-	eventually(t, "it is not said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing[storing]) == 1 })
+	eventually(t, "it is not said to fail", func() bool { return testutil.ToFloat64(s.metrics.failing.WithLabelValues(stepNames[storing])) == 1 })
 	close(away)
 	eventually(t, "the answer is not stored", func() bool {
-		return testutil.ToFloat64(s.metrics.stored) == 1 && testutil.ToFloat64(s.metrics.failing[storing]) == 0
+		return testutil.ToFloat64(s.metrics.stored) == 1 && testutil.ToFloat64(s.metrics.failing.WithLabelValues(stepNames[storing])) == 0
 	})
 }
