@@ -66,5 +66,5 @@ func (f *SelfLabelFlags) Service(
 	}
 	return selflabel.New(selflabel.Config{
 		Store: store, Teacher: teacher, After: f.SelfLabel, Registerer: registry, Log: log,
-	})
+	}), nil
 }

@@ -113,9 +113,7 @@ func New(cfg Config) (*Gateway, error) {
 		room: semaphore.NewWeighted(cfg.Memory), large: semaphore.NewWeighted(maxReducing),
 	}
 	if cfg.Registerer != nil {
-		if err := g.metrics.register(cfg.Registerer, g); err != nil {
-			return nil, fmt.Errorf("gateway: metrics: %w", err)
-		}
+		g.metrics.register(cfg.Registerer, g)
 	}
 	return g, nil
 }

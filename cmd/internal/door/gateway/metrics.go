@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/stream"
@@ -57,7 +55,7 @@ func (m *metrics) answered(door string, d stream.Decision) {
 	m.verdicts.WithLabelValues(door, string(d)).Inc()
 }
 
-func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
+func (m *metrics) register(r prometheus.Registerer, g *Gateway) {
 	failing := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hamlet_gateway_failing", Help: "1 while the scoring service does not answer.",
 	}, func() float64 {
@@ -68,9 +66,5 @@ func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 		}
 		return 0
 	})
-	var errs []error
-	for _, c := range []prometheus.Collector{m.verdicts, m.passed, m.learnt, m.garbage, m.conns, m.took, m.held, failing} {
-		errs = append(errs, r.Register(c))
-	}
-	return errors.Join(errs...)
+	r.MustRegister(m.verdicts, m.passed, m.learnt, m.garbage, m.conns, m.took, m.held, failing)
 }

@@ -1,7 +1,6 @@
 package selflabel
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -73,12 +72,4 @@ func (m *metrics) show(s nats.WaitingState) {
 		at = s.Oldest.UnixNano()
 	}
 	m.oldest.Store(at)
-}
-
-func (m *metrics) register(r prometheus.Registerer) error {
-	var errs []error
-	for _, c := range []prometheus.Collector{m.stored, m.published, m.dropped, m.failing, m.after, m.waiting, m.late} {
-		errs = append(errs, r.Register(c))
-	}
-	return errors.Join(errs...)
 }

@@ -29,7 +29,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -104,7 +103,7 @@ const (
 )
 
 // New returns a service. Run does the work.
-func New(cfg Config) (*Service, error) {
+func New(cfg Config) *Service {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.recheck = cmp.Or(cfg.recheck, recheck)
 	cfg.flush, cfg.pause = cmp.Or(cfg.flush, writebehind.Flush), cmp.Or(cfg.pause, writebehind.FirstPause)
@@ -118,12 +117,10 @@ func New(cfg Config) (*Service, error) {
 			Fails: "self-label fails for now; no mail waits for it", Works: "self-label works again",
 		}
 	}
-	if cfg.Registerer != nil {
-		if err := s.metrics.register(cfg.Registerer); err != nil {
-			return nil, fmt.Errorf("self-label: metrics: %w", err)
-		}
+	if r, m := cfg.Registerer, s.metrics; r != nil {
+		r.MustRegister(m.stored, m.published, m.dropped, m.failing, m.after, m.waiting, m.late)
 	}
-	return s, nil
+	return s
 }
 
 // Answered takes a verdict about a tenant's reduced message, which it copies. It never waits.

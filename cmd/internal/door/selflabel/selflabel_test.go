@@ -106,10 +106,7 @@ func start(t *testing.T, url string, cfg Config) (s *Service, stop func()) {
 		}
 	}
 	cfg.recheck, cfg.pause, cfg.flush = 10*time.Millisecond, 5*time.Millisecond, cmp.Or(cfg.flush, 20*time.Second)
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = New(cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); s.Run(ctx) }()
@@ -364,10 +361,7 @@ func TestAStuckStoreDelaysNoDoor(t *testing.T) {
 // Large messages fill the memory before there are many of them.
 func TestQueuedBytesAreBounded(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{After: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(Config{After: time.Hour})
 	large := make([]byte, 800<<10)
 	for range 60 {
 		s.Answered("default", large, verdict("a", stream.DecideSpam))
