@@ -190,21 +190,15 @@ func (t *Tenants) Watch(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	look := time.NewTicker(watchInterval)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-look.C:
-		}
-		switch changed, err := t.live.Refresh(); {
+	t.live.Watch(ctx, time.Tick(watchInterval), nil, func(changed bool, err error) {
+		switch {
 		case err != nil:
 			t.log.Error("the tenants stay as they were", "error", err)
 		case changed:
 			t.log.Info("tenants read again", "file", t.path)
 		}
-	}
+	})
+	return nil
 }
 
 // watchInterval is how often a file is looked at.

@@ -1,11 +1,13 @@
 package secretfile
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Live is what files say, as they were last read without a mistake. It may be used
@@ -13,7 +15,7 @@ import (
 //
 //	live, err := secretfile.Open(func() (table, error) { … }, path)
 //	live.Get()                      // of a request
-//	changed, err := live.Refresh()  // every few seconds
+//	live.Watch(ctx, time.Tick(5*time.Second), nil, func(changed bool, err error) { … })
 //
 // A file has changed if it is another one, as after a rename, or has another size or time. What
 // cannot be read changes nothing, and is read again at each Refresh: a chmod leaves the time.
@@ -48,8 +50,11 @@ func (l *Live[T]) Reload() error {
 }
 
 // Refresh reads the files if one has changed, and reports whether they now say what Get
-// returns. It returns the same mistake in the same files once.
+// returns. It returns the same mistake in the same files once. A nil Live never changes.
 func (l *Live[T]) Refresh() (changed bool, err error) {
+	if l == nil {
+		return false, nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, was, told := l.stat(), l.files, l.err
@@ -62,6 +67,24 @@ func (l *Live[T]) Refresh() (changed bool, err error) {
 		return false, nil
 	}
 	return l.err == nil, l.err
+}
+
+// Watch calls Refresh at each tick, and Reload at each signal, until ctx ends. It tells took what
+// came of it.
+func (l *Live[T]) Watch(
+	ctx context.Context, ticks <-chan time.Time, signals <-chan os.Signal, took func(changed bool, err error),
+) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			err := l.Reload()
+			took(err == nil, err)
+		case <-ticks:
+			took(l.Refresh())
+		}
+	}
 }
 
 // load reads the files. mu is held. files are from before: what changes meanwhile is read again.

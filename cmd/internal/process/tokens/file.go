@@ -59,19 +59,16 @@ func (f *File) Watch(ctx context.Context) error {
 	}
 	hangups, stop := cli.TakeHangups()
 	defer stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-hangups:
-			f.Reload()
-		}
-	}
+	f.live.Watch(ctx, nil, hangups, f.took)
+	return nil
 }
 
-// Reload reads the file again, as Watch does.
-func (f *File) Reload() {
-	if err := f.live.Reload(); err != nil {
+// Reload reads the file again, as a SIGHUP does.
+func (f *File) Reload() { f.took(true, f.live.Reload()) }
+
+// took says what came of reading the file again.
+func (f *File) took(_ bool, err error) {
+	if err != nil {
 		f.log.Error("the tokens stay as they were", "error", err)
 		return
 	}

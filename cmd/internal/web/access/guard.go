@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/secretfile"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/stream"
 )
@@ -94,34 +95,17 @@ func (g *Guard) hangups() (<-chan os.Signal, func()) {
 }
 
 func (g *Guard) watch(ctx context.Context, hangups <-chan os.Signal) {
-	look := time.NewTicker(5 * time.Second)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangups:
-			g.reload()
-		case <-look.C:
-			if g.cfg.Users != nil {
-				g.take(g.cfg.Users.live.Refresh())
-			}
-			g.sessions.expire(time.Now())
-		}
-	}
-}
-
-// reload reads the file of users. A file with a mistake changes nothing, and the log says
-// which. A file that is empty or is not there any more ends every session with a password.
-func (g *Guard) reload() {
+	var live *secretfile.Live[table]
 	if g.cfg.Users != nil {
-		err := g.cfg.Users.live.Reload()
-		g.take(err == nil, err)
+		live = g.cfg.Users.live
 	}
+	live.Watch(ctx, time.Tick(5*time.Second), hangups, g.take)
 }
 
-// take ends the sessions that a changed file of users does not allow.
+// take ends the sessions whose time is over, and those that a changed file of users does not
+// allow.
 func (g *Guard) take(changed bool, err error) {
+	g.sessions.expire(time.Now())
 	if err != nil {
 		g.log.Error("the console's users stay as they were", "error", err)
 	}

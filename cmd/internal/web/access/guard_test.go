@@ -275,9 +275,8 @@ func TestLoginByLink(t *testing.T) {
 		if got := body(t, b.get("/")); !strings.HasPrefix(got, "operator is at / with look,label,operate") {
 			t.Errorf("by the link: %q", got)
 		}
-		r.guard.reload() // there is no file
 		if s := b.get("/").StatusCode; s != 200 {
-			t.Errorf("a session by a link after SIGHUP: %d", s)
+			t.Errorf("a session by a link: %d", s)
 		}
 		other := r.browser()
 		if got := press(other, path); got.StatusCode != http.StatusGone || other.session() != "" {
