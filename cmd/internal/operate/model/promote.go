@@ -72,7 +72,8 @@ type promotion struct {
 	model, candidate string
 	store, by        state.Store // of the two
 	stdout           io.Writer
-	quiet            bool // --json: the result alone is printed
+	quiet            bool  // --json: the result alone is printed
+	unsaid           error // of printing; only say writes it
 	kafka            func() (stream.Logs, error)
 	patience         time.Duration
 	lostBeginning    bool
@@ -237,12 +238,14 @@ func (p *promotion) result(before string, made state.Promotion) error {
 		"hamlet model promote --back%s\n", p.model, made.Model, of)
 }
 
+// say prints for people. After an error it prints nothing more, and returns that error: so a plan
+// looks at the last line alone.
 func (p *promotion) say(format string, values ...any) error {
-	if p.quiet {
-		return nil
+	if !p.quiet && p.unsaid == nil {
+		_, err := fmt.Fprintf(p.stdout, format, values...)
+		p.unsaid = cli.Written(err)
 	}
-	_, err := fmt.Fprintf(p.stdout, format, values...)
-	return cli.Written(err)
+	return p.unsaid
 }
 
 // operator names who runs this program, and where.

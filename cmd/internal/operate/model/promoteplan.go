@@ -91,9 +91,7 @@ func (p *promotion) plan(ctx context.Context) (numerics string, err error) {
 	if p.candidate == p.model {
 		who = p.model + ", by itself again"
 	}
-	if err := p.say("answers    %s\n", who); err != nil {
-		return "", err
-	}
+	p.say("answers    %s\n", who)
 	p.noWayBack = h.old == nil
 	if h.old != nil {
 		if err := p.await(ctx, &h); err != nil {
@@ -116,7 +114,8 @@ func (p *promotion) plan(ctx context.Context) (numerics string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return c.Numerics, p.describe(&h, c, log)
+	p.describe(&h, c, log)
+	return c.Numerics, nil
 }
 
 // pollEvery is how often await asks how far the candidate is.
@@ -209,30 +208,23 @@ func (p *promotion) readable(ctx context.Context) (*state.Checkpoint, error) {
 }
 
 // describe prints what answers after the promotion, and how it differs.
-func (p *promotion) describe(h *atHead, c *state.Checkpoint, log string) error {
-	err := p.say("learnt     %d events of %s, up to %d of the log (%s); saved %v ago\n", c.Events, p.candidate,
+func (p *promotion) describe(h *atHead, c *state.Checkpoint, log string) {
+	p.say("learnt     %d events of %s, up to %d of the log (%s); saved %v ago\n", c.Events, p.candidate,
 		c.Position.Next, log, time.Since(c.Saved).Round(time.Second))
-	if err != nil {
-		return err
-	}
 	if h.old == nil {
-		return p.say("numerics   %s\n", c.Numerics)
+		p.say("numerics   %s\n", c.Numerics)
+		return
 	}
 	if c.Position.Next < h.old.Position.Next {
-		if err := p.say("pinned     an earlier version of %s, %d, which answers\n",
-			p.candidate, c.Position.Next); err != nil {
-			return err
-		}
+		p.say("pinned     an earlier version of %s, %d, which answers\n", p.candidate, c.Position.Next)
 	}
 	var here, there model.Config
 	if err := errors.Join(json.Unmarshal(h.old.Config, &here), json.Unmarshal(c.Config, &there)); err == nil {
 		if d := there.Differences(here); len(d) > 0 {
-			if err := p.say("settings   %s\n", strings.Join(d, "; ")); err != nil {
-				return err
-			}
+			p.say("settings   %s\n", strings.Join(d, "; "))
 		}
 	}
-	return p.say("numerics   %s; of %s %s\n", c.Numerics, p.model, h.old.Numerics)
+	p.say("numerics   %s; of %s %s\n", c.Numerics, p.model, h.old.Numerics)
 }
 
 // untilBetter returns nil once the candidate is shown to predict better than the model that
@@ -298,9 +290,8 @@ func (p *promotion) progress(answers string, r *comparison.Result) error {
 		verdict = "worse"
 	}
 	return p.say("%s  %d events: log loss %.5f of %s, %.5f of %s; difference %+.5f in [%+.5f, %+.5f]: %s\n",
-		cli.Stamp(time.Now()),
-		r.Events, r.A.LogLoss, answers, r.B.LogLoss, p.candidate, r.Difference.Mean, r.Difference.Low,
-		r.Difference.High, verdict)
+		cli.Stamp(time.Now()), r.Events, r.A.LogLoss, answers, r.B.LogLoss, p.candidate,
+		r.Difference.Mean, r.Difference.Low, r.Difference.High, verdict)
 }
 
 func newer(a, b string) bool {
