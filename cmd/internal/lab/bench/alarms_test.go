@@ -183,7 +183,7 @@ func TestAlarmsAreReproducible(t *testing.T) {
 	w := newGenerator(model.Config{TableBits: 10})
 	first := (*recording)(nil)
 	for range 2 {
-		rec, err := small.record(t.Context(), []*population{w}, newPhases(&bytes.Buffer{}))
+		rec, err := small.collect(t.Context(), []*population{w}, newPhases(&bytes.Buffer{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestAlarmsAreReproducible(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := small.record(ctx, []*population{w}, newPhases(&bytes.Buffer{})); !errors.Is(err, context.Canceled) {
+	if _, err := small.collect(ctx, []*population{w}, newPhases(&bytes.Buffer{})); !errors.Is(err, context.Canceled) {
 		t.Errorf("after an end: %v", err)
 	}
 }
@@ -225,7 +225,7 @@ func TestSeriesHoldsOwnAlarms(t *testing.T) {
 	}
 	p := small
 	p.faultAt, p.Horizon, p.Seeds = 3_000, 1_000, 1
-	rec, err := p.record(t.Context(), []*population{w}, newPhases(&bytes.Buffer{}))
+	rec, err := p.collect(t.Context(), []*population{w}, newPhases(&bytes.Buffer{}))
 	if err != nil {
 		t.Fatal(err)
 	}

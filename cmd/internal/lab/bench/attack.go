@@ -211,8 +211,8 @@ func dictionaryOf(set []model.Example) *model.Example {
 func namesOf(ex *model.Example) (names []string) {
 	if m := ex.Body.Message; m != nil {
 		other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-		for _, part := range [][]byte{m.Subject, m.Body} {
-			for w := range strings.FieldsFuncSeq(strings.ToLower(string(part)), other) {
+		for _, text := range [][]byte{m.Subject, m.Body} {
+			for w := range strings.FieldsFuncSeq(strings.ToLower(string(text)), other) {
 				names = append(names, w)
 			}
 		}

@@ -126,8 +126,8 @@ func percentiles(value float64, drawn [][]values, of func([]values) float64) int
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)
-	if part := at - float64(i); part > 0 && sorted[i] != sorted[i+1] {
-		return sorted[i] + part*(sorted[i+1]-sorted[i])
+	if fraction := at - float64(i); fraction > 0 && sorted[i] != sorted[i+1] {
+		return sorted[i] + fraction*(sorted[i+1]-sorted[i])
 	}
 	return sorted[i]
 }

@@ -78,8 +78,8 @@ func (c *Coverage) Run(ctx context.Context, stdio cli.IO) error {
 		}
 		for k, n := range c.Events {
 			for by := range groupings {
-				for part := range regions {
-					result.Rows = append(result.Rows, rowOfCoverage(d, n, by, part, all[k]))
+				for region := range regions {
+					result.Rows = append(result.Rows, rowOfCoverage(d, n, by, region, all[k]))
 				}
 			}
 		}

@@ -48,9 +48,9 @@ type trial struct {
 	fault      *fault
 }
 
-// record runs the models over the clean streams, then over the faults. Each population
+// collect runs the models over the clean streams, then over the faults. Each population
 // gives the same number of clean events. Concurrency does not affect the results.
-func (p *plan) record(ctx context.Context, populations []*population, show *phases) (*recording, error) {
+func (p *plan) collect(ctx context.Context, populations []*population, show *phases) (*recording, error) {
 	rec := &recording{sets: len(populations)}
 	each := p.events / len(populations)
 	streams := (each + p.length - 1) / p.length
@@ -102,7 +102,7 @@ func (p *plan) record(ctx context.Context, populations []*population, show *phas
 func (p *plan) measure(ctx context.Context, populations []*population, curves bool,
 	show *phases) (*alarmResult, error) {
 	start := time.Now()
-	rec, err := p.record(ctx, populations, show)
+	rec, err := p.collect(ctx, populations, show)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ var ownDetectors = []struct {
 	{"concept", []string{drift.KindConcept}},
 }
 
-// ownSuspected and ownNamed are their places.
+// ownSuspected and ownNamed are the indices of two of them.
 const ownSuspected, ownNamed = 0, 1
 
 // own returns the events at which the model's detector number i raised an alarm.
@@ -84,8 +84,8 @@ func (s *series) firstName(at, end int) (kind string, ok bool) {
 	return "", false
 }
 
-// record applies n events to m and appends its answers.
-func (s *series) record(ctx context.Context, m *model.Model, next func() (model.Example, error), alter change, n int,
+// extend applies n events to m and appends its answers.
+func (s *series) extend(ctx context.Context, m *model.Model, next func() (model.Example, error), alter change, n int,
 	done *atomic.Int64) error {
 	for k := 0; k < n; {
 		if k%64 == 0 && ctx.Err() != nil {
@@ -126,7 +126,7 @@ func (w *population) clean(ctx context.Context, seed uint64, n int, done *atomic
 		return nil, err
 	}
 	s := new(series)
-	if err := s.record(ctx, m, next, keepAll, n, done); err != nil {
+	if err := s.extend(ctx, m, next, keepAll, n, done); err != nil {
 		return nil, fmt.Errorf("%s, seed %d: %w", w.name, seed, err)
 	}
 	return s, nil
@@ -145,7 +145,7 @@ func (w *population) faulty(ctx context.Context, seed uint64, at, n int, done *a
 		return nil, err
 	}
 	before := new(series)
-	if err := before.record(ctx, m, next, keepAll, at, done); err != nil {
+	if err := before.extend(ctx, m, next, keepAll, at, done); err != nil {
 		return nil, fmt.Errorf("%s, seed %d: %w", w.name, seed, err)
 	}
 	b, err := m.AppendBinary(nil)
@@ -167,7 +167,7 @@ func (w *population) faulty(ctx context.Context, seed uint64, at, n int, done *a
 			return nil, err
 		}
 		s := before.clone()
-		if err := s.record(ctx, m, next, alter, n, done); err != nil {
+		if err := s.extend(ctx, m, next, alter, n, done); err != nil {
 			return nil, fmt.Errorf("%s, seed %d, %s: %w", w.name, seed, f.name, err)
 		}
 		all[i] = s

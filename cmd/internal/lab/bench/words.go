@@ -199,17 +199,17 @@ func withoutWords(m *feature.Message, out map[string]bool) *feature.Message {
 	return &left
 }
 
-// cutTokens returns part without the tokens that are out. part begins at byte offset of
+// cutTokens returns text without the tokens that are out. text begins at byte offset of
 // what the tokens are of.
-func cutTokens(part []byte, offset int, tokens []feature.Token, out func(feature.Token) bool) []byte {
+func cutTokens(text []byte, offset int, tokens []feature.Token, out func(feature.Token) bool) []byte {
 	left := []byte{} // a subject stays one, though empty
 	at := 0
 	for _, token := range tokens {
-		if begin, end := token.Begin-offset, token.End-offset; begin >= at && end <= len(part) && out(token) {
-			left, at = append(left, part[at:begin]...), end
+		if begin, end := token.Begin-offset, token.End-offset; begin >= at && end <= len(text) && out(token) {
+			left, at = append(left, text[at:begin]...), end
 		}
 	}
-	return append(left, part[at:]...)
+	return append(left, text[at:]...)
 }
 
 // wordsError returns by how much words and rest miss the mean.
