@@ -17,6 +17,7 @@ package writebehind
 import (
 	"context"
 	"errors"
+	"hamlet/cmd/internal/process/clock"
 	"log/slog"
 	"slices"
 	"sync"
@@ -102,12 +103,7 @@ func (r *Retry) Sleep(ctx context.Context, pause time.Duration, err error) time.
 		most = longPause
 	}
 	pause = min(pause, most)
-	wait := time.NewTimer(pause)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-ctx.Done():
-	}
+	clock.Sleep(ctx, pause)
 	return pause
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/stream"
 	"hamlet/stream/logtest"
 )
@@ -149,7 +150,7 @@ type slowLog struct {
 }
 
 func (s slowLog) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) ([]stream.Record, int64, error) {
-	sleep(ctx, s.pause)
+	clock.Sleep(ctx, s.pause)
 	return s.Log.Read(ctx, from, most, wait)
 }
 

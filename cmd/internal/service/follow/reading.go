@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/process/writebehind"
 	"hamlet/stream"
 )
@@ -226,7 +227,7 @@ type fetcher struct {
 // it was given, and when ctx ends. While the handler is busy it asks the log whether it is there.
 func (f *fetcher) run(ctx context.Context, pause time.Duration, results chan<- fetched) {
 	if pause > 0 {
-		sleep(ctx, pause)
+		clock.Sleep(ctx, pause)
 	}
 	for ctx.Err() == nil {
 		got := f.read(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/stream"
 )
 
@@ -106,13 +107,4 @@ func newPause() backoff.BackOff {
 }
 
 // wait pauses. It returns early when ctx ends.
-func wait(ctx context.Context, pause backoff.BackOff) { sleep(ctx, pause.NextBackOff()) }
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
+func wait(ctx context.Context, pause backoff.BackOff) { clock.Sleep(ctx, pause.NextBackOff()) }

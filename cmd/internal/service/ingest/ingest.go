@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hamlet/cmd/internal/data/source"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/stream"
 )
 
@@ -191,12 +192,8 @@ func (p *publisher) add(ctx context.Context, e stream.Record) error {
 			return err
 		}
 	}
-	if wait := time.Until(due); wait > 0 {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if wait := time.Until(due); wait > 0 && !clock.Sleep(ctx, wait) {
+		return ctx.Err()
 	}
 	if len(p.chunk) == 0 {
 		p.timer.Reset(p.Linger)

@@ -49,6 +49,7 @@ import (
 
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/service/alert"
 	"hamlet/cmd/internal/service/example"
 	"hamlet/cmd/internal/service/follow"
@@ -251,9 +252,9 @@ func (l *Learner) Run(ctx context.Context) error {
 	defer stop()
 	if l.shadow() {
 		l.beginMuted(ctx)
-		others.Go(func() { l.followPromotion(beside) })
+		others.Go(func() { clock.Every(beside, l.cfg.Shadow.poll(), func() { l.hear(beside) }) })
 	}
-	others.Go(func() { l.watch.run(beside) })
+	others.Go(func() { clock.Every(beside, beatEvery, func() { l.watch.step(beside) }) })
 	defer l.release()
 	return l.follower.Run(ctx, func(ctx context.Context) (follow.Handler, error) {
 		w, err := l.open(ctx)

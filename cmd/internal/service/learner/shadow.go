@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/state"
 )
 
@@ -34,6 +35,8 @@ type Shadow struct {
 	Promotion func(context.Context) (state.Promotion, error)
 	Poll      time.Duration // how often it asks; default 1 s
 }
+
+func (s *Shadow) poll() time.Duration { return cmp.Or(s.Poll, time.Second) }
 
 // askPromotion bounds one question.
 const askPromotion = 5 * time.Second
@@ -87,28 +90,7 @@ func (l *Learner) hear(ctx context.Context) (answered bool) {
 // beginMuted asks until the store answers, or ctx ends. A promoted shadow that began in silence
 // would lose the alerts of what it learns again after it was killed.
 func (l *Learner) beginMuted(ctx context.Context) {
-	tick := time.NewTicker(cmp.Or(l.cfg.Shadow.Poll, time.Second))
-	defer tick.Stop()
-	for !l.hear(ctx) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// followPromotion asks which model is promoted until ctx ends.
-func (l *Learner) followPromotion(ctx context.Context) {
-	tick := time.NewTicker(cmp.Or(l.cfg.Shadow.Poll, time.Second))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			l.hear(ctx)
-		}
+	for !l.hear(ctx) && clock.Sleep(ctx, l.cfg.Shadow.poll()) {
 	}
 }
 

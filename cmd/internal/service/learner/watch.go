@@ -54,20 +54,6 @@ type watch struct {
 	equal int // how many readings in a row were as seen.lease
 }
 
-// run watches until ctx ends.
-func (w *watch) run(ctx context.Context) {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		w.step(ctx)
-	}
-}
-
 // step beats, if this learner is active, or looks.
 func (w *watch) step(ctx context.Context) {
 	w.mu.Lock()

@@ -36,6 +36,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/process/secretfile"
 	"hamlet/cmd/internal/service/machine/from010"
 	"hamlet/state"
@@ -232,9 +233,7 @@ func untilUnlocked(ctx context.Context, most time.Duration, do func() error) err
 		if !errors.Is(err, lockfile.ErrLocked) || time.Now().After(deadline) {
 			return err
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if !clock.Sleep(ctx, 100*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}
@@ -495,12 +494,7 @@ func (w waiting) Append(ctx context.Context, records ...stream.Record) error {
 		// What is in of records that were too many for one write may be in twice: they are known by
 		// their ids.
 		err := w.Appender.Append(ctx, records...)
-		if !errors.Is(err, stream.ErrFull) {
-			return err
-		}
-		select {
-		case <-time.After(again):
-		case <-ctx.Done():
+		if !errors.Is(err, stream.ErrFull) || !clock.Sleep(ctx, again) {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -28,21 +29,15 @@ const (
 // Tend deletes what is older than the logs' retention, and reads closed segments through once a day,
 // until ctx ends.
 func (d *Dir) Tend(ctx context.Context) {
-	tick := time.NewTicker(retainEvery)
-	defer tick.Stop()
 	verified := time.Now()
-	for {
+	d.retain(ctx, verified)
+	clock.Every(ctx, retainEvery, func() {
 		d.retain(ctx, time.Now())
 		if time.Since(verified) > verifyEvery {
 			verified = time.Now()
 			d.verify(ctx)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	})
 }
 
 // names returns the names of the logs that are there.

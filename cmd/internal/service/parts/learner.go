@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/service/answered"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/cmd/internal/service/learner"
@@ -109,8 +110,6 @@ const askFirst = time.Second
 // makes, and says for what.
 func (s *Set) awaitTopic(ctx context.Context) error {
 	defer s.WaitFor(ctx, "the learner of "+s.EventsOf)()
-	tick := time.NewTicker(askFirst)
-	defer tick.Stop()
 	for said := false; ; said = true {
 		partitions, err := s.Logs.Partitions(ctx, s.Topic())
 		if err != nil || partitions > 0 {
@@ -119,9 +118,7 @@ func (s *Set) awaitTopic(ctx context.Context) error {
 		if !said {
 			s.Log.Info("waiting for the topic of "+s.EventsOf, "shadow_of", s.EventsOf, "topic", s.Topic())
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if !clock.Sleep(ctx, askFirst) {
 			return fmt.Errorf("wait for the topic %s, which the learner of %s makes: %w",
 				s.Topic(), s.EventsOf, context.Cause(ctx))
 		}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"hamlet/algos/model"
 	"hamlet/state"
@@ -54,20 +53,6 @@ func (c *follower) current() *snapshot { return c.answering.Load().current.Load(
 
 // stale reports whether what is served is not what the store says, or that cannot be asked.
 func (c *follower) stale() bool { return c.behind.Load() || c.answering.Load().stale.Load() }
-
-// run polls every interval until ctx ends.
-func (c *follower) run(ctx context.Context, interval time.Duration) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			c.poll(ctx)
-		}
-	}
-}
 
 // poll asks what is promoted, and brings the served model up to date once.
 func (c *follower) poll(ctx context.Context) {

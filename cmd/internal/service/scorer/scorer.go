@@ -32,6 +32,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/stream"
 	"hamlet/stream/questions"
 )
@@ -106,7 +107,7 @@ func (s *Scorer) Run(ctx context.Context) error {
 	loaded := make(chan struct{})
 	go func() {
 		defer close(loaded)
-		s.follower.run(loading, s.cfg.PollInterval)
+		clock.Every(loading, s.cfg.PollInterval, func() { s.follower.poll(loading) })
 	}()
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	kept := make(chan struct{})

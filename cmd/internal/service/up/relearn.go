@@ -11,6 +11,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/offline/replay"
 	"hamlet/cmd/internal/operate/eventlog"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/service/background"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/cmd/internal/service/learner"
@@ -172,14 +173,13 @@ func (r *relearning) learn(ctx context.Context, said func(string)) (*state.Check
 // save saves a checkpoint. It waits where the store cannot be written: a disk may be full for a while.
 func (r *relearning) save(ctx context.Context, c *state.Checkpoint, said func(string)) (version int64, err error) {
 	for {
-		if version, err = r.saveOnce(ctx, c); !errors.Is(err, state.ErrTransient) || ctx.Err() != nil {
+		if version, err = r.saveOnce(ctx, c); !errors.Is(err, state.ErrTransient) {
 			return version, err
 		}
 		r.done() // what is too old makes room
 		said(fmt.Sprintf("the model of numerics %s cannot be saved yet: %v", c.Numerics, err))
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
+		if !clock.Sleep(ctx, time.Second) {
+			return version, err
 		}
 	}
 }

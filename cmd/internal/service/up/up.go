@@ -19,6 +19,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/door/doors"
 	"hamlet/cmd/internal/operate/console"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/process/httpd"
 	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/alert"
@@ -398,15 +399,11 @@ func (r *run) awaitSaved(ctx context.Context) error {
 
 // await waits until the learner holds a model of which done is true.
 func (r *run) await(ctx context.Context, done func(learner.Status) bool) error {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
 	for {
 		if s := r.learner.Status(); s.Loaded && done(s) {
 			return nil
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !clock.Sleep(ctx, 20*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
