@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/testkit/await"
 	"hamlet/stream/servertest/loopback"
 )
 
@@ -45,26 +45,24 @@ func TestGatewayFindsItsServer(t *testing.T) {
 		}
 		return string(answer)
 	}
-	await := func(what string, marked bool) {
+	answers := func(what string, marked bool) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			answer := ask()
-			if strings.HasPrefix(answer, "SPAMD/1.") && strings.Contains(answer, "X-Hamlet: ") == marked {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: answered %q; the gateway said\n%s", what, answer, stderr.String())
-			}
-		}
+		answer := ""
+		await.Until(t, func() bool {
+			answer = ask()
+			return strings.HasPrefix(answer, "SPAMD/1.") && strings.Contains(answer, "X-Hamlet: ") == marked
+		}, func() string {
+			return fmt.Sprintf("%s: answered %q; the gateway said\n%s", what, answer, stderr.String())
+		})
 	}
-	await("without a server", false)
+	answers("without a server", false)
 	for _, what := range []string{"the first up", "another up"} {
 		u := startUp(t, "--listen-nats="+at)
-		await(what, true)
+		answers(what, true)
 		if err := u.stop(); err != nil {
 			t.Fatal(err)
 		}
-		await("after "+what, false)
+		answers("after "+what, false)
 	}
 }
 

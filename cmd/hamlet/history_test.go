@@ -11,10 +11,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/answered"
+	"hamlet/cmd/internal/testkit/await"
 	"hamlet/cmd/internal/testkit/clitest"
 	"hamlet/stream"
 )
@@ -44,13 +44,12 @@ func TestHistoryShowsWhatADoorAnswered(t *testing.T) {
 		}
 		return identityOfField.FindStringSubmatch(string(answer)), answer
 	}
-	field, answer := ask()
-	for deadline := time.Now().Add(time.Minute); field == nil; field, answer = ask() { // until there is a model
-		if time.Now().After(deadline) {
-			t.Fatalf("the door answered %q", answer)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	var field []string
+	var answer []byte
+	await.Until(t, func() bool { // until there is a model
+		field, answer = ask()
+		return field != nil
+	}, func() string { return fmt.Sprintf("the door answered %q", answer) })
 	if _, err := u.score(t); err != nil { // a second line
 		t.Fatal(err)
 	}
@@ -65,11 +64,10 @@ func TestHistoryShowsWhatADoorAnswered(t *testing.T) {
 		return out.String()
 	}
 	var all string
-	for deadline := time.Now().Add(time.Minute); strings.Count(all, "\n") < 2; time.Sleep(20 * time.Millisecond) {
-		if all = history("--json"); time.Now().After(deadline) {
-			t.Fatalf("the history is %q; up said\n%s", all, u.stderr.String())
-		}
-	}
+	await.Until(t, func() bool {
+		all = history("--json")
+		return strings.Count(all, "\n") >= 2
+	}, func() string { return fmt.Sprintf("the history is %q; up said\n%s", all, u.stderr.String()) })
 	lines := strings.SplitAfter(all, "\n")
 	var e stream.JournalEntry
 	if err := json.Unmarshal([]byte(lines[0]), &e); err != nil {
@@ -118,11 +116,12 @@ func TestHistoryShowsWhatADoorAnswered(t *testing.T) {
 		t.Fatalf("TELL is answered with %q, %v", answer, err)
 	}
 	labelled := ""
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(labelled, `"label":"spam"`); time.Sleep(20 * time.Millisecond) {
-		if labelled = history("--json", file); time.Now().After(deadline) {
-			t.Fatalf("no label in the history %q; up said\n%s", labelled, u.stderr.String())
-		}
-	}
+	await.Until(t, func() bool {
+		labelled = history("--json", file)
+		return strings.Contains(labelled, `"label":"spam"`)
+	}, func() string {
+		return fmt.Sprintf("no label in the history %q; up said\n%s", labelled, u.stderr.String())
+	})
 	var figures answered.Figures
 	if err := json.Unmarshal([]byte(strings.SplitAfter(history("--stats", "--json"), "\n")[0]), &figures); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/testkit/await"
 	"hamlet/stream/nats"
 )
 
@@ -61,19 +62,12 @@ func TestReview(t *testing.T) {
 			all = append(all, l)
 		}
 	}
-	await := func(what string, is func([]line) bool) []line {
+	lists := func(what string, is func([]line) bool) (all []line) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			all := list()
-			if is(all) {
-				return all
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: %+v", what, all)
-			}
-		}
+		await.Until(t, func() bool { all = list(); return is(all) }, func() string { return fmt.Sprintf("%s: %+v", what, all) })
+		return all
 	}
-	all := await("the messages are not in the list", func(all []line) bool { return len(all) == 2 && all[0].Kept && all[1].Kept })
+	all := lists("the messages are not in the list", func(all []line) bool { return len(all) == 2 && all[0].Kept && all[1].Kept })
 	first := all[0]
 	if !strings.HasPrefix(first.Subject, "a ") || first.From != "ann@example.org" || !(first.Worth > 0) || first.Worth < all[1].Worth {
 		t.Errorf("%+v", all)
@@ -95,7 +89,7 @@ func TestReview(t *testing.T) {
 		}
 		return n
 	}
-	await("the label is not learnt", func([]line) bool { return learnt() == 3 }) // up has learnt two texts
+	lists("the label is not learnt", func([]line) bool { return learnt() == 3 }) // up has learnt two texts
 
 	for _, args := range [][]string{{"--show"}, {first.ID}, {"--label", "spam", "x"}, {"--limit", "0"}, {"--show", "--label", "ham", first.ID}, {"--label", "maybe", first.ID}} {
 		if _, err := command("", append([]string{"review", "--server", server}, args...)...); cli.Status(err) != cli.StatusUsage {

@@ -22,6 +22,7 @@ import (
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/testkit/await"
 	"hamlet/stream/nats"
 )
 
@@ -79,17 +80,15 @@ func TestAnUncorrectedAnswerIsLearnt(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	await := func(what string, is func() bool) {
+	until := func(what string, is func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s; the learner has %v; the gateway said\n%s", what, outcomes(t, at[1]), log.String())
-			}
-		}
+		await.Until(t, is, func() string {
+			return fmt.Sprintf("%s; the learner has %v; the gateway said\n%s", what, outcomes(t, at[1]), log.String())
+		})
 	}
 	tell := func(class, message string) {
 		t.Helper()
-		await("nobody takes the label", func() bool {
+		until("nobody takes the label", func() bool {
 			answer, _ := spamc(socket, "TELL", "Message-class: "+class+"\r\nSet: local\r\n", message)
 			return strings.Contains(answer, "DidSet")
 		})
@@ -113,7 +112,7 @@ func TestAnUncorrectedAnswerIsLearnt(t *testing.T) {
 		kept  = "Subject: canary\n\nlunch in the garden with canarybird\n"
 		wrong = "Subject: canary friday\n\nlunch in the garden with a fox, canarydeal\n"
 	)
-	await("the labels are not learnt", func() bool { return p(kept) < .3 && p(wrong) < .3 })
+	until("the labels are not learnt", func() bool { return p(kept) < .3 && p(wrong) < .3 })
 	for _, message := range []string{kept, wrong} {
 		if answer, err := spamc(socket, "CHECK", "", message); err != nil || !strings.Contains(answer, "Spam: False") {
 			t.Fatalf("the door answers %q, %v", answer, err)
@@ -134,15 +133,15 @@ func TestAnUncorrectedAnswerIsLearnt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	await("the answers are not learnt", func() bool {
+	until("the answers are not learnt", func() bool {
 		if with := streamsWith(t, js, "canary"); len(with) > 1 || len(with) == 1 && with[0] != nats.WaitingStream {
 			t.Fatalf("mail is in the streams %q", with)
 		}
 		all := outcomes(t, at[1])
 		return all["assumed"] >= 1 && all["assumed"]+all["not-assumed"] >= 2
 	})
-	await("the correction does not stay", func() bool { return p(wrong) > .5 && p(kept) < .5 })
-	await("mail stays in a stream", func() bool { return len(streamsWith(t, js, "canary")) == 0 })
+	until("the correction does not stay", func() bool { return p(wrong) > .5 && p(kept) < .5 })
+	until("mail stays in a stream", func() bool { return len(streamsWith(t, js, "canary")) == 0 })
 	if said := log.String() + u.stderr.String(); strings.Contains(said, "canary") || strings.Contains(said, "self-label fails") {
 		t.Errorf("the log is\n%s", said)
 	}

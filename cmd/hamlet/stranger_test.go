@@ -24,6 +24,7 @@ import (
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/credentials"
 	"hamlet/cmd/internal/service/machine"
+	"hamlet/cmd/internal/testkit/await"
 )
 
 // A runningUp is a hamlet up of this test.
@@ -77,12 +78,13 @@ func startUp(t *testing.T, args ...string) *runningUp {
 			t.Error(err)
 		}
 	})
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(u.stderr.String(), "serving on"); {
-		if time.Now().After(deadline) || len(ended) > 0 {
-			t.Fatalf("up does not serve; it said:\n%s", u.stderr.String())
+	unserved := func() string { return "up does not serve; it said:\n" + u.stderr.String() }
+	await.Until(t, func() bool {
+		if len(ended) > 0 {
+			t.Fatal(unserved())
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return strings.Contains(u.stderr.String(), "serving on")
+	}, unserved)
 	for _, m := range ownLine.FindAllStringSubmatch(u.stderr.String(), -1) {
 		switch m[1] {
 		case "log":

@@ -31,7 +31,7 @@ func TestMarginsAndDoorsOfAnswers(t *testing.T) {
 	sum := l.save()
 	start(t, Config{Questions: over(connect(t, url)), Store: openStore(t, r), SpamAt: 0.6, Registerer: registry})
 	c := ask(t, url)
-	v := await(t, c, sum)
+	v := awaitModel(t, c, sum)
 	if want := stream.Margin(v.LogOdds, v.Interval[0], 0.6, v.Decision); v.Margin != want || v.Margin == 0 {
 		t.Errorf("margin %v of %+v, want %v", v.Margin, v, want)
 	}

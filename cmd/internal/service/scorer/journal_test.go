@@ -3,6 +3,7 @@ package scorer
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"hamlet/cmd/internal/testkit/await"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 	"hamlet/stream/nats"
@@ -65,7 +67,7 @@ func newJournalOn(t testing.TB, conn *natsgo.Conn) *nats.Journal {
 func awaitJournal(t testing.TB, url string, n int) (entries []stream.JournalEntry) {
 	t.Helper()
 	conn, ctx := connect(t, url), patience(t)
-	for ctx.Err() == nil {
+	await.Until(t, func() bool {
 		entries = nil
 		for e, err := range nats.ReadJournal(ctx, conn, "default", time.Time{}) {
 			if err != nil {
@@ -73,13 +75,9 @@ func awaitJournal(t testing.TB, url string, n int) (entries []stream.JournalEntr
 			}
 			entries = append(entries, e)
 		}
-		if len(entries) >= n {
-			return entries
-		}
-		time.Sleep(5 * time.Millisecond) // between polls
-	}
-	t.Fatalf("the journal has %d lines, want %d", len(entries), n)
-	return nil
+		return len(entries) >= n
+	}, func() string { return fmt.Sprintf("the journal has %d lines, want %d", len(entries), n) })
+	return entries
 }
 
 // Each answer has a line that says the same, whatever it was asked by. Nothing of the
@@ -224,11 +222,8 @@ func TestJournalOutlivesItsServer(t *testing.T) {
 	}
 	awaitFailing := func(want float64) {
 		t.Helper()
-		for ctx := patience(t); testutil.ToFloat64(s.metrics.failing) != want; time.Sleep(5 * time.Millisecond) {
-			if ctx.Err() != nil {
-				t.Fatalf("failing is not %v; the log: %s", want, logged)
-			}
-		}
+		await.Until(t, func() bool { return testutil.ToFloat64(s.metrics.failing) == want },
+			func() string { return fmt.Sprintf("failing is not %v; the log: %s", want, logged) })
 	}
 	score("without")
 	awaitFailing(1)
@@ -238,9 +233,7 @@ func TestJournalOutlivesItsServer(t *testing.T) {
 	awaitJournal(t, url, 2)
 	awaitFailing(0)
 	stop()
-	for conn.IsConnected() {
-		time.Sleep(time.Millisecond) // between polls
-	}
+	await.Until(t, func() bool { return !conn.IsConnected() }, func() string { return "the connection outlives its server" })
 	score("again")
 	awaitFailing(1)
 	natsAt(t, addr, dir)

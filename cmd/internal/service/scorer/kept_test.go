@@ -14,6 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"hamlet/cmd/internal/testkit/await"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 	"hamlet/stream/nats"
@@ -78,11 +79,8 @@ func TestScoredMailIsKept(t *testing.T) {
 	if _, err := c.Ask(patience(t), questions.Question{Body: []byte("a text"), ContentType: questions.Text, Tenant: "example.org", Door: "http"}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); testutil.ToFloat64(s.metrics.mailKept) < 4; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("mail is not kept")
-		}
-	}
+	kept4 := func() bool { return testutil.ToFloat64(s.metrics.mailKept) == 4 }
+	await.Until(t, kept4, func() string { return "mail is not kept" })
 	reader, err := nats.NewMailArchiveReader(conn, "")
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,8 @@ func score(t testing.TB, c *nats.Client) (stream.Verdict, error) {
 	return verdicts[0], nil
 }
 
-// await asks until the answer is from the model named.
-func await(t testing.TB, c *nats.Client, sha256 string) stream.Verdict {
+// awaitModel asks until the answer is from the model named.
+func awaitModel(t testing.TB, c *nats.Client, sha256 string) stream.Verdict {
 	t.Helper()
 	for ctx := patience(t); ctx.Err() == nil; {
 		v, err := score(t, c)
@@ -65,7 +65,7 @@ func TestNoModelYet(t *testing.T) {
 
 	l := newTeacher(t, openStore(t, r))
 	l.learn(20)
-	l.check(await(t, c, l.save()))
+	l.check(awaitModel(t, c, l.save()))
 	if err := s.Ready(); err != nil {
 		t.Errorf("Ready with a model: %v", err)
 	}
@@ -117,7 +117,7 @@ func TestAnswersWhileModelsAreSwapped(t *testing.T) {
 	began := time.Now()
 	for range swaps {
 		l.learn(3)
-		await(t, c, l.save())
+		awaitModel(t, c, l.save())
 	}
 	took := time.Since(began)
 	stop()
@@ -134,7 +134,7 @@ func TestRedisStops(t *testing.T) {
 	sum := l.save()
 	s := start(t, Config{Questions: over(connect(t, url)), Store: openStore(t, r)})
 	c := ask(t, url)
-	await(t, c, sum)
+	awaitModel(t, c, sum)
 
 	stale := func(want bool) {
 		t.Helper()
@@ -168,7 +168,7 @@ func TestRedisStops(t *testing.T) {
 	}
 	stale(false)
 	l.learn(10)
-	l.check(await(t, c, l.save()))
+	l.check(awaitModel(t, c, l.save()))
 }
 
 // A scorer that has never reached Redis says so, and not that there is no model.
@@ -244,7 +244,7 @@ func TestRefusedBodies(t *testing.T) {
 	sum := l.save()
 	start(t, Config{Questions: over(connect(t, url)), Store: openStore(t, r), SpamAt: 0.99, HamAt: 0.01})
 	c := ask(t, url)
-	await(t, c, sum)
+	awaitModel(t, c, sum)
 
 	verdicts, err := c.Ask(patience(t), questions.Question{Body: []byte(`[{"id": "a", "text": "x"}, {"id": "b", "vector": {"f": 1}}, {"id": "c", "mail": "RnJvbTogYUBiCgpoZWxsbwo="}]`), ContentType: questions.JSON, Explain: true})
 	if err != nil {

@@ -59,7 +59,7 @@ func TestIdentitiesOfAnswers(t *testing.T) {
 	sum := l.save()
 	start(t, Config{Questions: over(connect(t, url)), Store: openStore(t, r)})
 	c := ask(t, url)
-	if v := await(t, c, sum); v.Identity != "" {
+	if v := awaitModel(t, c, sum); v.Identity != "" {
 		t.Errorf("a text has the identity %s", v.Identity)
 	}
 	raw := []byte("X-Hamlet-Tag: [SPAM]\nMessage-ID: <1@a>\nSubject: [SPAM] hello\n\nHow are you?\n")

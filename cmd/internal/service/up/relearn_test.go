@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/cmd/internal/service/learner"
 	"hamlet/cmd/internal/service/learner/learnertest"
@@ -123,8 +124,7 @@ func (a *aged) learn() {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
-	for l.Status().Next < agedEvents && len(ended) == 0 && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
+	for l.Status().Next < agedEvents && len(ended) == 0 && clock.Sleep(ctx, time.Millisecond) {
 	}
 	late := ctx.Err()
 	stop()
