@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,13 +25,13 @@ type channel struct {
 }
 
 // parameters are the variable parts of addresses.
-var parameters = map[string]Schema{
-	"model": {"description": "The model's name: a-z, 0-9 and -.", "default": nats.DefaultModel},
-	"kind": {"description": "What happened.",
+var parameters = Schema{
+	"model": Schema{"description": "The model's name: a-z, 0-9 and -.", "default": nats.DefaultModel},
+	"kind": Schema{"description": "What happened.",
 		"enum": slices.DeleteFunc(slices.Clone(stream.AlertKinds), func(k string) bool { return k == stream.AlertUnknown })},
-	"feed":     {"description": "Whose labels they are, as the operator calls it."},
-	"object":   {"description": "MODEL/IDENTITY in base64 for URLs."},
-	"contents": {"description": "The object's nuid."},
+	"feed":     Schema{"description": "Whose labels they are, as the operator calls it."},
+	"object":   Schema{"description": "MODEL/IDENTITY in base64 for URLs."},
+	"contents": Schema{"description": "The object's nuid."},
 }
 
 const (
@@ -184,16 +183,8 @@ func AsyncAPI(eventProto string) Schema {
 			"nats":  Schema{"host": "localhost:4222", "protocol": "nats", "description": "nats-server with JetStream."},
 		},
 		"channels": all, "operations": operations,
-		"components": Schema{"messages": named, "schemas": schemas(), "parameters": documented(parameters)},
+		"components": Schema{"messages": named, "schemas": schemas(), "parameters": parameters},
 	}
-}
-
-func documented(parameters map[string]Schema) Schema {
-	all := Schema{}
-	for name, p := range parameters {
-		all[name] = p
-	}
-	return all
 }
 
 func (c *channel) describe() Schema {
@@ -213,7 +204,7 @@ func (c *channel) describe() Schema {
 		d["x-jetstream"] = c.stream
 	}
 	of := Schema{}
-	for name := range maps.Keys(parameters) {
+	for name := range parameters {
 		if strings.Contains(c.address, "{"+name+"}") {
 			of[name] = Schema{"$ref": "#/components/parameters/" + name}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/clock"
+	"hamlet/cmd/internal/process/wholefile"
 	"hamlet/state"
 	"hamlet/stream"
 )
@@ -189,16 +191,8 @@ func (d *Dir) setRetention(name string, keep time.Duration) error {
 	if b, err := os.ReadFile(path); err == nil && bytes.Equal(b, text) {
 		return nil
 	}
-	f, err := os.CreateTemp(d.folder(name), "."+retentionName+"-")
-	if err != nil {
+	return wholefile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(text)
 		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	})
 }

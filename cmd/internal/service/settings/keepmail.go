@@ -35,24 +35,20 @@ func (f KeepMail) Check() error {
 // another account.
 func (f KeepMail) Open(conn *natsgo.Conn, access NATSAccess, model string,
 	log *slog.Logger) (kept *nats.MailArchive, done func(), err error) {
-	done = func() {}
 	if f.KeepMail == 0 {
-		return nil, done, nil
+		return nil, func() {}, nil
 	}
-	if f.KeepMailNATS != "" {
-		if conn, err = ConnectApart("--keep-mail-nats", f.KeepMailNATS, "hamlet-keep-mail", access, log); err != nil {
-			return nil, done, err
-		}
-		done = conn.Close
+	conn, done, err = orApart(conn, "--keep-mail-nats", f.KeepMailNATS, "hamlet-keep-mail", access, log)
+	if err != nil {
+		return nil, nil, err
 	}
 	kept, err = nats.NewMailArchive(conn, nats.MailArchiveConfig{
 		Model: model, Age: time.Duration(f.KeepMail) * 24 * time.Hour, Bytes: f.KeepMailSize << 20, Log: log,
 	})
 	if err != nil {
 		done()
-		return nil, func() {}, err
 	}
-	return kept, done, nil
+	return kept, done, err
 }
 
 // ReadMail is the flag of those who read mail that is kept.
@@ -64,18 +60,26 @@ type ReadMail struct {
 // without --mail-nats. access gives another one the TLS alone.
 func (f ReadMail) Open(conn *natsgo.Conn, access NATSAccess, model string,
 	log *slog.Logger) (kept *nats.MailArchiveReader, done func(), err error) {
-	done = func() {}
-	if f.MailNATS != "" {
-		if conn, err = ConnectApart("--mail-nats", f.MailNATS, "hamlet-mail", access, log); err != nil {
-			return nil, done, err
-		}
-		done = conn.Close
+	conn, done, err = orApart(conn, "--mail-nats", f.MailNATS, "hamlet-mail", access, log)
+	if err != nil {
+		return nil, nil, err
 	}
 	if kept, err = nats.NewMailArchiveReader(conn, model); err != nil {
 		done()
-		return nil, func() {}, err
 	}
-	return kept, done, nil
+	return kept, done, err
+}
+
+// orApart returns conn, or where a flag names another NATS a connection to that, and how to close it.
+func orApart(conn *natsgo.Conn, flag, address, name string, access NATSAccess,
+	log *slog.Logger) (_ *natsgo.Conn, done func(), err error) {
+	if address == "" {
+		return conn, func() {}, nil
+	}
+	if conn, err = ConnectApart(flag, address, name, access, log); err != nil {
+		return nil, nil, err
+	}
+	return conn, conn.Close, nil
 }
 
 // plainUser is a name that may stand in a subject.

@@ -2,7 +2,6 @@ package up
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 
 	"hamlet/cmd/internal/operate/console"
 	"hamlet/cmd/internal/process/credentials"
+	"hamlet/cmd/internal/process/wholefile"
 	"hamlet/cmd/internal/service/parts"
 	"hamlet/cmd/internal/show/progress"
 	"hamlet/cmd/internal/web/access"
@@ -93,16 +93,10 @@ func (l *consoleLink) show(url, path string) error {
 		fmt.Fprintf(l.w, "  console %s%s\n          that link logs you in, %s\n", url, path, once)
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(l.path), "."+filepath.Base(l.path)+"-") // mode 0600
-	if err == nil {
-		_, err = fmt.Fprintln(f, url+path)
-		if err = errors.Join(err, f.Close()); err == nil {
-			err = os.Rename(f.Name(), l.path)
-		}
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}
+	err := wholefile.Write(l.path, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, url+path)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("the link to the console: %w", err)
 	}
