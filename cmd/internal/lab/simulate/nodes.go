@@ -51,12 +51,9 @@ func (w *World) runLearner(ctx context.Context, n *node, p *process) error {
 }
 
 func (w *World) runScorer(ctx context.Context, n *node, _ *process) error {
-	s, err := scorer.New(scorer.Config{
+	s := scorer.New(scorer.Config{
 		Questions: &w.bus, Store: &shelf{n, w.vault, stream.DefaultName}, PollInterval: scorer.PollInterval, Log: w.logger(n),
 	})
-	if err != nil {
-		return err
-	}
 	return s.Run(ctx)
 }
 

@@ -197,10 +197,7 @@ func (r *pins) scorer() *nats.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers, err := scorer.New(scorer.Config{Questions: questions, Store: r.store, PollInterval: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := scorer.New(scorer.Config{Questions: questions, Store: r.store, PollInterval: time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- answers.Run(ctx) }()

@@ -69,10 +69,7 @@ func (b *beside) serve() (stop func()) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	answers, err := scorer.New(scorer.Config{Questions: questions, Store: b.old, PollInterval: 2 * time.Millisecond})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	answers := scorer.New(scorer.Config{Questions: questions, Store: b.old, PollInterval: 2 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- answers.Run(ctx) }()

@@ -224,10 +224,7 @@ func serve(b *testing.B, conn *natsgo.Conn, store *redis.Store) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := scorer.New(scorer.Config{Questions: questions, Store: store, Journal: journal})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := scorer.New(scorer.Config{Questions: questions, Store: store, Journal: journal})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

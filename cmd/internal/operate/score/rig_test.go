@@ -102,10 +102,7 @@ func startScorer(t *testing.T, conn *natsgo.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scorer.New(scorer.Config{Questions: questions, Store: store, Journal: journal})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := scorer.New(scorer.Config{Questions: questions, Store: store, Journal: journal})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

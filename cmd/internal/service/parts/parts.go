@@ -187,5 +187,5 @@ func (s *Set) OpenScorer(f settings.Scorer, pause time.Duration, bounds nats.Ser
 	}
 	cfg.Store, cfg.Model, cfg.Registerer, cfg.Log = s.Store, s.model, s.Registry, s.Log
 	cfg.SpamAt, cfg.HamAt, cfg.LogDecisions = f.SpamAt, f.HamAt, f.LogDecisions
-	return scorer.New(cfg)
+	return scorer.New(cfg), nil
 }

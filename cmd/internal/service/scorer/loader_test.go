@@ -17,7 +17,7 @@ import (
 func newTestLoader(t *testing.T, r *miniredis.Miniredis) (*loader, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	return newLoader(openStore(t, r), "default", newMetrics(), slog.New(slog.NewTextHandler(&log, nil))), &log
+	return newLoader(openStore(t, r), "default", newMetrics(nil), slog.New(slog.NewTextHandler(&log, nil))), &log
 }
 
 func predicted(t *testing.T, l *loader) stream.Verdict {

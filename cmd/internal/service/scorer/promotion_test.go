@@ -39,7 +39,7 @@ func newPromoting(t *testing.T) *promoting {
 // restart begins with a scorer that remembers nothing.
 func (p *promoting) restart() {
 	p.follower = newFollower(p.store, "default",
-		newMetrics(), slog.New(slog.NewTextHandler(&p.log, nil)))
+		newMetrics(nil), slog.New(slog.NewTextHandler(&p.log, nil)))
 }
 
 func (p *promoting) promote(model string) {

@@ -99,10 +99,7 @@ func openStore(t testing.TB, r *miniredis.Miniredis) *redis.Store {
 func start(t testing.TB, cfg Config) *Scorer {
 	t.Helper()
 	cfg.PollInterval = 5 * time.Millisecond
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

@@ -18,10 +18,7 @@ func TestAlertingRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	m := newMetrics()
-	if err := m.register(registry, &Scorer{follower: newFollower(nil, "default", m, nil)}); err != nil {
-		t.Fatal(err)
-	}
+	New(Config{Registerer: registry})
 	descs := make(chan *prometheus.Desc, 1000)
 	registry.Describe(descs)
 	close(descs)

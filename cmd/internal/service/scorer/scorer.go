@@ -2,10 +2,7 @@
 // checkpoint in memory and answers score requests from it, over NATS. It stores
 // nothing; any number of scorers share the requests.
 //
-//	s, err := scorer.New(scorer.Config{Questions: service, Store: store, Model: "default", Log: log})
-//	if err != nil {
-//		return err
-//	}
+//	s := scorer.New(scorer.Config{Questions: service, Store: store, Model: "default", Log: log})
 //	return s.Run(ctx)
 //
 // # Rules
@@ -76,23 +73,19 @@ type Scorer struct {
 	mail     *mailKeeper // nil: nobody wants mail
 }
 
-// New returns a scorer. The error is that of its metrics.
-func New(cfg Config) (*Scorer, error) {
+// New returns a scorer.
+func New(cfg Config) *Scorer {
 	cfg.Model = cmp.Or(cfg.Model, stream.DefaultName)
 	cfg.SpamAt = cmp.Or(cfg.SpamAt, SpamAt)
 	cfg.HamAt = cmp.Or(cfg.HamAt, min(HamAt, cfg.SpamAt))
 	cfg.PollInterval = cmp.Or(cfg.PollInterval, PollInterval)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics()}
+	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics(cfg.Registerer)}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
 	s.follower = newFollower(cfg.Store, cfg.Model, s.metrics, cfg.Log)
-	if cfg.Registerer != nil {
-		if err := s.metrics.register(cfg.Registerer, s); err != nil {
-			return nil, fmt.Errorf("scorer: metrics: %w", err)
-		}
-	}
-	return s, nil
+	s.registerState(cfg.Registerer)
+	return s
 }
 
 // Run serves until ctx ends, and then answers the requests that it has taken. It polls

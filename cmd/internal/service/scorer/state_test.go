@@ -122,7 +122,7 @@ func TestStandings(t *testing.T) {
 	} {
 		t.Run(c.from+", "+c.name, func(t *testing.T) {
 			store := &scripted{model: bytes}
-			l := newLoader(store, "default", newMetrics(), slog.New(slog.DiscardHandler))
+			l := newLoader(store, "default", newMetrics(nil), slog.New(slog.DiscardHandler))
 			for _, step := range append(from[c.from], c.poll) {
 				step(store)
 				l.poll(t.Context())
@@ -144,7 +144,7 @@ func TestTriesAgain(t *testing.T) {
 	store := &scripted{}
 	store.save(1, 10)
 	store.down = errors.New("the user may not do this")
-	l := newLoader(store, "default", newMetrics(), slog.New(slog.DiscardHandler))
+	l := newLoader(store, "default", newMetrics(nil), slog.New(slog.DiscardHandler))
 	l.poll(t.Context())
 	if l.bad == nil || l.tried != (state.Heading{}) {
 		t.Fatalf("bad %v, tried %+v, want an error and a zero heading", l.bad, l.tried)
