@@ -61,10 +61,7 @@ func (w *World) runScorer(ctx context.Context, n *node, _ *process) error {
 const token = "a token of the simulation, long enough"
 
 func (w *World) runIngest(ctx context.Context, n *node, p *process) error {
-	h, err := ingest.NewHTTP(ingest.HTTPConfig{Events: n.remote(&w.events, "events"), Token: token, Log: w.logger(n)})
-	if err != nil {
-		return err
-	}
+	h := ingest.NewHTTP(ingest.HTTPConfig{Events: n.remote(&w.events, "events"), Token: token, Log: w.logger(n)})
 	w.mu.Lock()
 	p.ingest = h
 	w.mu.Unlock()

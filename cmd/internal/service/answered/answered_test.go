@@ -178,7 +178,7 @@ func TestServiceCountsItsOwnLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &fakeJournal{lines: make(chan *stream.JournalEntry)}
 		registry := prometheus.NewRegistry()
-		s := NewService("default", j.follow, j.append, 0, registry, slog.New(slog.DiscardHandler))
+		s := NewService("default", j.follow, j.append, 1000, registry, slog.New(slog.DiscardHandler))
 		work := make(chan struct{})
 		ended := make(chan error)
 		go func() {
@@ -232,7 +232,7 @@ hamlet_answered_total{door="milter",label="spam",tenant="example.org",verdict="s
 // Any number of tenants makes a bounded number of series.
 func TestServiceIsBounded(t *testing.T) {
 	j := &fakeJournal{}
-	s := NewService("default", j.follow, j.append, 0, nil, slog.New(slog.DiscardHandler))
+	s := NewService("default", j.follow, j.append, 1000, nil, slog.New(slog.DiscardHandler))
 	for i := range 5000 {
 		e := decided(i, .99, 0)
 		e.Tenant = fmt.Sprint("tenant ", i%100)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"hamlet/cmd/internal/service/journal"
 	"hamlet/stream"
@@ -50,15 +51,13 @@ type window struct {
 	next    int
 }
 
-// NewService returns a Service of a model and registers its metrics. remembered is how many
-// messages it knows; 0 is Remembered.
+// NewService returns a Service of a model and registers its metrics, with nobody if registerer is nil.
+// remembered is how many messages it knows.
 func NewService(model string, follow Follower, write journal.Write, remembered int, registerer prometheus.Registerer,
 	log *slog.Logger) *Service {
-	if remembered == 0 {
-		remembered = Remembered
-	}
+	factory := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	s := &Service{follow: follow, model: model, log: log, matcher: NewMatcher(remembered), groups: map[group]*window{}}
 	counters := journal.Counters{
@@ -66,18 +65,18 @@ func NewService(model string, follow Follower, write journal.Write, remembered i
 			"Labels of answered messages that were written into the journal of decisions."),
 		Lost: counter("hamlet_learner_journal_lost_total",
 			"Labels that were not written, because too many waited or the learner stopped."),
-		Failing: prometheus.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_journal_failing",
+		Failing: factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_journal_failing",
 			Help: "1 while labels cannot be written into the journal, else 0."}),
 	}
 	s.keeper = journal.NewKeeper(write, counters, log)
-	s.total = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamlet_answered_total",
+	s.total = factory.NewCounterVec(prometheus.CounterOpts{Name: "hamlet_answered_total",
 		Help: "Answered messages that got a label, by the verdict that was answered and the first label."},
 		[]string{"door", "tenant", "verdict", "label"})
-	s.delay = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hamlet_answered_delay_seconds",
+	s.delay = factory.NewHistogramVec(prometheus.HistogramOpts{Name: "hamlet_answered_delay_seconds",
 		Help: "From an answer to the first label of its message.", Buckets: prometheus.ExponentialBuckets(1, 4, 11)},
 		[]string{"door"})
 	if registerer != nil {
-		registerer.MustRegister(counters.Written, counters.Lost, counters.Failing, s.total, s.delay, collector{s})
+		registerer.MustRegister(collector{s})
 	}
 	return s
 }

@@ -91,12 +91,8 @@ const (
 	Deadline = 10 * time.Second
 )
 
-// NewHTTP returns the endpoint. It requires tokens: without one, anybody could teach
-// the filter.
-func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
-	if cfg.Token == "" && cfg.Tenants == nil && cfg.Tokens == nil {
-		return nil, errors.New("the HTTP endpoint for events needs a bearer token")
-	}
+// NewHTTP returns the endpoint. Without any token it refuses everybody.
+func NewHTTP(cfg HTTPConfig) *HTTP {
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, InFlight)
 	cfg.Deadline = cmp.Or(cfg.Deadline, Deadline)
 	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 1024+cfg.MaxInFlight)
@@ -109,7 +105,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 		},
 		bodies: make(chan struct{}, cfg.MaxBodies), slots: make(chan struct{}, cfg.MaxInFlight),
 		memory: semaphore.NewWeighted(cfg.MaxBytes),
-	}, nil
+	}
 }
 
 // A refusal is an HTTP status with its reason.

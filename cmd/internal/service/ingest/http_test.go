@@ -23,10 +23,7 @@ import (
 func serve(t *testing.T, cfg HTTPConfig, listener net.Listener) {
 	t.Helper()
 	cfg.Token, cfg.Log = "secret", slog.New(slog.DiscardHandler)
-	h, err := NewHTTP(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := NewHTTP(cfg)
 	server := &http.Server{Handler: h}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
@@ -323,13 +320,10 @@ func (p *published) Append(_ context.Context, records ...stream.Record) error {
 // The token of a tenant teaches in that tenant's name alone.
 func TestTokensOfTenants(t *testing.T) {
 	var kept published
-	h, err := NewHTTP(HTTPConfig{
+	h := NewHTTP(HTTPConfig{
 		Events: &kept, Token: "operator", Tenants: tenantTokens{"a-token": "a", "": "a", "nobody": ""}, TenantsFrom: "http",
 		Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		token, fields  string
 		code           int

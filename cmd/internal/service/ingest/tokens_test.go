@@ -46,13 +46,10 @@ func TestTokensSayWhoMaySayWhat(t *testing.T) {
 	)
 	var kept published
 	var counted []string
-	h, err := NewHTTP(HTTPConfig{
+	h := NewHTTP(HTTPConfig{
 		Events: &kept, Token: "operator", Tokens: file, Log: slog.New(slog.DiscardHandler),
 		Count: func(token string, code, events int) { counted = append(counted, fmt.Sprint(token, code, events)) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := httptest.NewServer(h)
 	defer server.Close()
 	post := func(token, kind, body string, header ...string) (int, string) {
@@ -160,8 +157,15 @@ func TestTokensSayWhoMaySayWhat(t *testing.T) {
 	}
 }
 
+// Without tokens nobody may teach.
 func TestNoTokens(t *testing.T) {
-	if _, err := NewHTTP(HTTPConfig{}); err == nil {
-		t.Error("an endpoint without tokens")
+	r := httptest.NewRequest(http.MethodPost, "/v1/events", strings.NewReader(`{"id":"1","label":"spam","text":"x"}`))
+	r.Header.Set("Content-Type", "application/json")
+	for _, token := range []string{"", "Bearer ", "Bearer x"} {
+		r.Header.Set("Authorization", token)
+		w := httptest.NewRecorder()
+		if NewHTTP(HTTPConfig{}).ServeHTTP(w, r); w.Code != http.StatusUnauthorized {
+			t.Errorf("%q: %d", token, w.Code)
+		}
 	}
 }

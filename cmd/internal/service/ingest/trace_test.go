@@ -15,10 +15,7 @@ func TestTraceOfRequests(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for sent, want := range map[string]string{trace: trace, "00-mallory": "", "": ""} {
 		var kept published
-		h, err := NewHTTP(HTTPConfig{Events: &kept, Token: "operator", Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := NewHTTP(HTTPConfig{Events: &kept, Token: "operator", Log: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(h)
 		defer server.Close()
 		const events = `{"id":"1","label":"spam","text":"x"}` + "\n" + `{"id":"2","label":"ham","text":"y"}`

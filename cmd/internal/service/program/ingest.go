@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"golang.org/x/sync/errgroup"
 
 	"hamlet/cmd/internal/data/source"
@@ -164,10 +165,7 @@ func Ingest(ctx context.Context, args []string, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	h, err := f.http(m, file, events, log)
-	if err != nil {
-		return err
-	}
+	h := f.http(m, file, events, log)
 	work := file.Watch
 	if f.From != "" {
 		letters, err := s.OpenLog(stream.DeadLetterTopic)
@@ -239,16 +237,16 @@ func (f *ingestFlags) stream(ctx context.Context, src *ingest.Input, read follow
 
 // http returns what ingest serves over HTTP.
 func (f *ingestFlags) http(m *ingestMetrics, file *tokens.File, topic stream.Topic,
-	log *slog.Logger) (parts.HTTP, error) {
+	log *slog.Logger) parts.HTTP {
 	readiness := ingest.NewReadiness(func(ctx context.Context) error {
 		_, err := follow.Bounds(ctx, follow.Config{Log: topic, Name: topic.Name()})
 		return err
 	})
 	h := parts.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Metrics: f.Metrics, Ready: readiness.Ready}
 	if f.Token == "" && file == nil {
-		return h, nil
+		return h
 	}
-	events, err := ingest.NewHTTP(ingest.HTTPConfig{
+	events := ingest.NewHTTP(ingest.HTTPConfig{
 		Events: topic, Token: f.Token, Tokens: file, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
 		Count: func(token string, code, events int) {
 			m.tokens.Count(token, code, events)
@@ -257,7 +255,7 @@ func (f *ingestFlags) http(m *ingestMetrics, file *tokens.File, topic stream.Top
 		},
 	})
 	h.Handlers = map[string]http.Handler{"POST /v1/events": events}
-	return h, err
+	return h
 }
 
 // ingestMetrics are what ingest shows to Prometheus.
@@ -269,15 +267,14 @@ type ingestMetrics struct {
 
 func newIngestMetrics(registry prometheus.Registerer) *ingestMetrics {
 	const ns, sub = "hamlet", "ingest"
-	m := &ingestMetrics{
-		sent: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "events_total",
+	factory := promauto.With(registry)
+	return &ingestMetrics{
+		sent: factory.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "events_total",
 			Help: "Events that Kafka has acknowledged."}),
-		rejected: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "rejected_total",
+		rejected: factory.NewCounter(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "rejected_total",
 			Help: "Items of a source, or records of --from-topic, that cannot be learnt from."}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "http_requests_total",
+		requests: factory.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Subsystem: sub, Name: "http_requests_total",
 			Help: "Requests to POST /v1/events, by status."}, []string{"code"}),
 		tokens: tokens.NewMetrics(registry),
 	}
-	registry.MustRegister(m.sent, m.rejected, m.requests)
-	return m
 }

@@ -33,10 +33,7 @@ func TestReadyzAsksKafka(t *testing.T) {
 		f := ingestFlags{HTTP: "127.0.0.1:0"}
 		log := slog.New(slog.DiscardHandler)
 		s := parts.New("test", "default", log)
-		h, err := f.http(newIngestMetrics(s.Registry), nil, events, log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := f.http(newIngestMetrics(s.Registry), nil, events, log)
 		server, err := s.Listen(h)
 		if err != nil {
 			t.Fatal(err)
