@@ -33,9 +33,7 @@ const quietWait = 200 * time.Millisecond
 // A saving may go on after another learner became active. That changes nothing: the other
 // learner has a newer epoch, and the store refuses what is saved under the epoch before.
 type saving struct {
-	store  Store
 	cancel context.CancelFunc
-	begun  time.Time
 	copied *state.Checkpoint // what to write
 	again  bool              // it was saved before
 
@@ -121,7 +119,16 @@ func (w *worker) startSave(ctx context.Context) error {
 		return err
 	}
 	w.unsaved, w.sinceCopy = false, time.Time{}
-	w.start(ctx, &saving{copied: c})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the turn that starts it
+	s := &saving{cancel: cancel, copied: c, done: make(chan struct{})}
+	w.running = s
+	w.l.savings.Go(func() {
+		defer close(s.done)
+		defer cancel()
+		begun := time.Now()
+		s.version, s.err = w.l.cfg.Store.Save(ctx, c)
+		s.took = time.Since(begun)
+	})
 	return nil
 }
 
@@ -140,17 +147,6 @@ func (w *worker) copyModel() (*state.Checkpoint, error) {
 		Schema: Schema, Numerics: w.model.Numerics(), Config: config, Epoch: w.lease.Epoch, Writer: w.lease.Writer,
 		Events: w.model.Events(), Position: w.position, Model: w.saveBytes, Saved: time.Now().UTC(),
 	}, nil
-}
-
-func (w *worker) start(ctx context.Context, s *saving) {
-	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the turn that starts it
-	s.store, s.begun, s.done = w.l.cfg.Store, time.Now(), make(chan struct{})
-	w.running = s
-	w.l.savings.Go(func() {
-		defer close(s.done)
-		defer s.cancel()
-		s.run(ctx)
-	})
 }
 
 // abandon cancels the running save, whose result nobody wants. It ends with its request
@@ -273,11 +269,6 @@ func (w *worker) saveAtEnd(ctx context.Context) error {
 			return context.Cause(attempt)
 		}
 	})
-}
-
-func (s *saving) run(ctx context.Context) {
-	s.version, s.err = s.store.Save(ctx, s.copied)
-	s.took = time.Since(s.begun)
 }
 
 // noteSaved notes in the status what the store holds.

@@ -11,11 +11,6 @@ import (
 	"hamlet/stream"
 )
 
-// A stepBack is a way out of a log that has lost what the saved model had learnt.
-type stepBack struct {
-	to int64 // the version that the model went on from
-}
-
 // StepBack implements follow.Handler. The log ends before the saved model's position, or holds
 // other records there: a power failure took its end, or it was restored from a backup. The
 // learner goes on from the newest kept version that the log still has, and saves from there
@@ -62,7 +57,7 @@ func (w *worker) StepBack(ctx context.Context, bounds stream.Bounds, why error, 
 		w.unsaved, w.sinceCopy, w.unsavedSince = false, time.Time{}, time.Time{}
 		w.begin(from)
 		w.l.steppedBack(p.Next)
-		w.awaits, w.back = 0, &stepBack{to: v.Version}
+		w.awaits, w.backTo = 0, v.Version
 		if w.status.LostRecords = before - bounds.End; w.status.LostRecords <= 0 { // other records stand in their place
 			w.status.LostRecords = before - p.Next
 		}

@@ -127,7 +127,7 @@ func TestAStandbyStepsBackToo(t *testing.T) {
 	b.look(1)
 	b.reloads("another learner")
 	b.open()
-	if s := b.w.status; s.SavedEnd != 700 || b.w.back != nil || sum(t, b.w.model) != sum(t, a.w.model) {
+	if s := b.w.status; s.SavedEnd != 700 || b.w.backTo != 0 || sum(t, b.w.model) != sum(t, a.w.model) {
 		t.Errorf("%+v", s)
 	}
 }

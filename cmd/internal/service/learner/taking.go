@@ -91,7 +91,7 @@ func (w *worker) judge(ctx context.Context, head *state.Heading) error {
 		return nil
 	case *head == w.judged:
 		return nil
-	case w.back != nil, (lineage{head.Epoch, head.Writer}) != w.followed:
+	case w.backTo != 0, (lineage{head.Epoch, head.Writer}) != w.followed:
 		return fmt.Errorf("%w: version %d of the model was saved by another learner, or an operator has put it there",
 			follow.ErrReload, head.Version)
 	}
@@ -181,8 +181,8 @@ func (w *worker) acquire(ctx context.Context, seen state.Lease) error {
 		w.giveUp(ctx) // somebody saved further before the lease was taken
 		return nil
 	}
-	if err == nil && w.back != nil {
-		err = store.StepBack(ctx, lease, w.back.to)
+	if err == nil && w.backTo != 0 {
+		err = store.StepBack(ctx, lease, w.backTo)
 	}
 	if err == nil && w.adopts != nil {
 		err = w.adopt()
@@ -235,9 +235,9 @@ func (w *worker) activate(seen state.Lease, began time.Time) {
 	w.log.Info("active: this learner publishes and saves the model",
 		"epoch", w.lease.Epoch, "why", why, "events", w.model.Events(),
 		"next_offset", w.position.Next, "saved_next_offset", w.status.SavedEnd, "kept", len(items))
-	if w.back != nil {
+	if w.backTo != 0 {
 		w.noteUnsaved(time.Now)
-		w.back = nil
+		w.backTo = 0
 	}
 	w.publishBacklog(items)
 	w.l.handedOn(w.position.Next)

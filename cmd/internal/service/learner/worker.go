@@ -39,7 +39,7 @@ type worker struct {
 	again    time.Time     // no attempt to acquire before
 	waiting  bool          // the last attempt did not reach the store, which was logged
 	adopts   *model.Config // what the model adopts once this learner is active; nil: nothing
-	back     *stepBack     // the log has lost what the saved model had learnt; nil: it has not
+	backTo   int64         // the version that it stepped back to, as the log has lost records; 0: it has not
 	backlog  backlog
 
 	model    *model.Model

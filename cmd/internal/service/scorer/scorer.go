@@ -96,26 +96,16 @@ func (s *Scorer) Run(ctx context.Context) error {
 	if s.follower.current() == nil && ctx.Err() == nil {
 		s.cfg.Log.Info("no model yet: requests are refused until the learner has saved one", "model", s.cfg.Model)
 	}
-	loading, stop := context.WithCancel(ctx)
-	loaded := make(chan struct{})
-	go func() {
-		defer close(loaded)
-		clock.Every(loading, s.cfg.PollInterval, func() { s.follower.poll(loading) })
-	}()
+	var beside sync.WaitGroup
+	loading, stopLoading := context.WithCancel(ctx)
+	beside.Go(func() { clock.Every(loading, s.cfg.PollInterval, func() { s.follower.poll(loading) }) })
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		var both sync.WaitGroup
-		both.Go(func() { s.journal.run(keeping) })
-		both.Go(func() { s.mail.run(keeping) })
-		both.Wait()
-	}()
+	beside.Go(func() { s.journal.run(keeping) })
+	beside.Go(func() { s.mail.run(keeping) })
 	err := s.cfg.Questions.Serve(ctx, s, s.metrics.observe)
-	stop()
+	stopLoading()
 	stopKeeping()
-	<-loaded
-	<-kept
+	beside.Wait()
 	if err != nil {
 		return fmt.Errorf("scorer of model %s: %w", s.cfg.Model, err)
 	}

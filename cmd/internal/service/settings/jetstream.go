@@ -34,3 +34,14 @@ func (f Journal) Config(model string, log *slog.Logger) nats.JournalConfig {
 		Model: model, Age: f.JournalAge, Bytes: f.JournalSize << 20, Replicas: f.JournalReplicas, Log: log,
 	}
 }
+
+// Alerts are the flags for what becomes of alerts.
+type Alerts struct {
+	PublishAlerts bool `help:"Publish alerts to JetStream." default:"true" negatable:"" group:"NATS"`
+	AlertReplicas int  `help:"Replicas of the stream HAMLET_ALERTS, if new." default:"1" placeholder:"N" group:"NATS" rare:"up"`
+}
+
+// Check reports a flag outside its range.
+func (f Alerts) Check() error {
+	return cli.Range("--alert-replicas", f.AlertReplicas, 1, nats.MostReplicas)
+}
