@@ -36,22 +36,16 @@ func newReader(b []byte, magic string) (r *codec.Reader, raised bool) {
 	return r, raised
 }
 
-// readSpans reads numbers of events, each a uint64.
-func readSpans(r *codec.Reader, dst ...*int) {
-	for _, d := range dst {
-		v := r.Uint64()
-		if v > mostEvents {
-			r.Fail("a span of %d events", v)
-			return
+// expect reads the configuration of an alarm and fails unless it is the one given.
+func expect(r *codec.Reader, wholes []uint64, numbers []float64) {
+	for _, want := range wholes {
+		if got := r.Uint64(); got != want {
+			r.Fail("an alarm with %d, its configuration says %d", got, want)
 		}
-		*d = int(v)
 	}
-}
-
-// checkFilled fails unless cfg is valid and its defaults are filled in.
-func checkFilled[C comparable](r *codec.Reader, cfg C, fill func(*C) error) {
-	filled := cfg
-	if err := fill(&filled); err != nil || filled != cfg {
-		r.Fail("configuration %+v", cfg)
+	for _, want := range numbers {
+		if got := r.Float64(); got != want {
+			r.Fail("an alarm with %v, its configuration says %v", got, want)
+		}
 	}
 }

@@ -33,7 +33,7 @@ type stage struct {
 
 func newStage() *stage {
 	return &stage{
-		noise: mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 3, PerClass: 60})),
+		noise: withSpans(LabelNoiseConfig{Dim: 3}, func(s *spans) { s.perClass = 60 }),
 		mail:  mustNew(NewCovariate(CovariateConfig{})),
 		world: mustNew(NewPageHinkley(PageHinkleyConfig{})),
 		r:     rand.New(rand.NewPCG(9, 9)),
@@ -77,14 +77,25 @@ func (s *stage) alarms() map[string]alarm {
 	return map[string]alarm{"labelnoise": s.noise, "covariate": s.mail, "pagehinkley": s.world}
 }
 
-func fresh(name string) alarm {
+// fresh returns an alarm of the same configuration before any event.
+func (s *stage) fresh(name string) alarm {
 	switch name {
 	case "labelnoise":
-		return new(LabelNoise)
+		return blank(s.noise.cfg, s.noise.spans)
 	case "covariate":
-		return new(Covariate)
+		return &Covariate{cfg: s.mail.cfg, scale: 1}
 	}
-	return new(PageHinkley)
+	return &PageHinkley{cfg: s.world.cfg}
+}
+
+// withSpans returns the alarm with other spans than standard.
+func withSpans(cfg LabelNoiseConfig, change func(s *spans)) *LabelNoise {
+	if err := cfg.fill(); err != nil {
+		panic(err)
+	}
+	s := standard
+	change(&s)
+	return blank(cfg, s)
 }
 
 func mustBytes(t testing.TB, a encoding.BinaryAppender) []byte {
@@ -118,7 +129,7 @@ func TestGoldenBytes(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: the bytes are not those of %s: %d and %d bytes", name, file, len(got), len(want))
 		}
-		b := fresh(name)
+		b := s.fresh(name)
 		if err := b.UnmarshalBinary(want); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +152,7 @@ func TestContinuation(t *testing.T) {
 	for parts.count < 6_000 {
 		parts.play(min(1+stops.IntN(170), int(6_000-parts.count)))
 		for name, a := range parts.alarms() {
-			b := fresh(name)
+			b := parts.fresh(name)
 			if err := b.UnmarshalBinary(mustBytes(t, a)); err != nil {
 				t.Fatalf("%s at %d: %v", name, parts.count, err)
 			}
@@ -181,7 +192,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 			"ham seen": put(200, 1<<40), "since": put(176, 1<<40), "history": put(216, 61), "history less": put(216, 1),
 		},
 		"covariate": {
-			"memory": put(8, 0), "window": put(16, 1<<40), "threshold": float(32, 4), "reference": float(48, 1e9),
+			"memory": put(8, 0), "window": put(16, 1<<40), "threshold": float(32, 0.6), "reference": float(48, 1e9),
 			"scale": float(56, 0), "lasting": float(64, 4), "events": put(40, 1<<63), "since": put(80, 1<<63), "level": float(72, math.Inf(1)),
 		},
 		"pagehinkley": {
@@ -211,7 +222,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 			}
 		}
 		for n := 0; n < len(good); n += 1 + n/50 {
-			if err := fresh(name).UnmarshalBinary(good[:n:n]); !errors.Is(err, ErrFormat) {
+			if err := s.fresh(name).UnmarshalBinary(good[:n:n]); !errors.Is(err, ErrFormat) {
 				t.Fatalf("%s: the first %d of %d bytes: error %v", name, n, len(good), err)
 			}
 		}
@@ -241,11 +252,11 @@ func TestUnmarshalHoldsCountsTogether(t *testing.T) {
 		le.PutUint64(around[at:], le.Uint64(around[at:])+by)
 	}
 	for name, b := range map[string][]byte{"fewer events before the job": fewer, "counts around 2⁶⁴": around} {
-		if err := new(LabelNoise).UnmarshalBinary(b); !errors.Is(err, ErrFormat) {
+		if err := s.fresh("labelnoise").UnmarshalBinary(b); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if err := new(LabelNoise).UnmarshalBinary(good); err != nil {
+	if err := s.fresh("labelnoise").UnmarshalBinary(good); err != nil {
 		t.Error(err)
 	}
 }
@@ -254,14 +265,14 @@ func TestUnmarshalHoldsCountsTogether(t *testing.T) {
 // alarm runs.
 func fuzzAlarm(f *testing.F, name string, run func(a alarm)) {
 	s := newStage()
-	s.noise = mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 3, PerClass: 2, Rounds: 2, Recent: 3})) // few bytes to mutate
+	s.noise = withSpans(LabelNoiseConfig{Dim: 3}, func(s *spans) { s.perClass, s.rounds, s.recent = 2, 2, 3 }) // few bytes to mutate
 	f.Add(mustBytes(f, s.alarms()[name]))
 	s.play(620)
 	f.Add(mustBytes(f, s.alarms()[name]))
 	s.play(3_050)
 	f.Add(mustBytes(f, s.alarms()[name]))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a := fresh(name)
+		a := s.fresh(name)
 		if err := a.UnmarshalBinary(b); err != nil {
 			if !errors.Is(err, ErrFormat) {
 				t.Fatalf("error %v", err)
@@ -298,7 +309,7 @@ func FuzzLabelNoise(f *testing.F) {
 	fuzzAlarm(f, "labelnoise", func(a alarm) {
 		n := a.(*LabelNoise)
 		n.Report()
-		if job, ok := n.Pending(); ok && n.cfg.PerClass*n.cfg.Dim < 1_000 && n.cfg.Rounds*n.cfg.Inner < 100 {
+		if job, ok := n.Pending(); ok {
 			n.Finish(job.Run())
 		}
 	})

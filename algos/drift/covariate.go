@@ -11,13 +11,14 @@ import (
 // A CovariateConfig tunes the covariate alarm. Zero fields mean the defaults given.
 // MEASURED.md has their false alarms.
 type CovariateConfig struct {
-	Memory    int     // events that the reference remembers; 0 is 2,000
-	Window    int     // events that the level remembers; 0 is 30
+	Window    int     // events that the level remembers, less than covariateMemory; 0 is 30
 	Threshold float64 // of the level, in units of s; 0 is 0.65
-	Quiet     int     // no alarm in the first Quiet events; 0 is 500
 }
 
 const (
+	covariateMemory = 2_000 // events that the reference remembers
+	covariateQuiet  = 500   // no alarm before so many events
+
 	// Residuals are clipped at ±3 units: one message moves the level by at most a tenth.
 	clipResidual = 3
 	// The scale is at least a tenth of a nat: a change of the leverage by less than 10 %
@@ -34,20 +35,13 @@ const (
 )
 
 func (cfg *CovariateConfig) fill() error {
-	setDefault(&cfg.Memory, 2_000)
 	setDefault(&cfg.Window, 30)
 	setDefault(&cfg.Threshold, 0.65)
-	setDefault(&cfg.Quiet, 500)
-	errs := []error{
-		checkSpan("covariate: memory", cfg.Memory, 1),
-		checkSpan("covariate: window", cfg.Window, 1),
-		checkSpan("covariate: quiet", cfg.Quiet, 1),
-		checkNumber("covariate: threshold", cfg.Threshold, 1e-3, clipResidual),
+	err := checkNumber("covariate: threshold", cfg.Threshold, 1e-3, clipResidual)
+	if cfg.Window < 1 || cfg.Window >= covariateMemory {
+		err = errors.Join(err, fmt.Errorf("drift: covariate: a window of %d events: want 1 to %d", cfg.Window, covariateMemory-1))
 	}
-	if cfg.Window >= cfg.Memory {
-		errs = append(errs, fmt.Errorf("drift: covariate: a window of %d events for a memory of %d: want less", cfg.Window, cfg.Memory))
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 // A Covariate is the alarm for mail unlike anything learnt. The head's leverage
@@ -60,7 +54,7 @@ func (cfg *CovariateConfig) fill() error {
 // an event moves, in this order,
 //
 //	L ← L + (d − b − L)/Window
-//	μ ← μ + r·s·d,   b ← b + r·(d − b),   r = max(1/Memory, 4/(4+t))
+//	μ ← μ + r·s·d,   b ← b + r·(d − b),   r = max(1/memory, 4/(4+t))
 //	s ← max(0.1, s + r·(1.2533·min(|ℓ−μ|, 3s) − s))
 //
 // after t events; the last line uses the old μ. μ is Huber's location of ln a in the past
@@ -76,7 +70,7 @@ func (cfg *CovariateConfig) fill() error {
 //
 // It is raised when L > Threshold and clears when L ≤ Threshold/2. Falling leverage
 // raises nothing. μ and s also change while it is raised. So it clears after about
-// Memory events even if the new mail is never learnt.
+// 2,000 events even if the new mail is never learnt.
 //
 // Its Status has L as level, in units of s, and μ, in nats, as reference.
 type Covariate struct {
@@ -118,7 +112,7 @@ func (c *Covariate) ObserveLog(count uint64, ℓ float64) (changed bool) {
 	if c.events == 0 {
 		c.reference = ℓ
 	}
-	rate := max(1/float64(c.cfg.Memory), youth/(youth+float64(c.events)))
+	rate := max(1.0/covariateMemory, youth/(youth+float64(c.events)))
 	c.events++
 	off := ℓ - c.reference
 	d := max(-clipResidual, min(clipResidual, off/c.scale))
@@ -130,7 +124,7 @@ func (c *Covariate) ObserveLog(count uint64, ℓ float64) (changed bool) {
 
 	was := c.raised
 	switch {
-	case c.events < uint64(c.cfg.Quiet):
+	case c.events < covariateQuiet:
 	case c.raised:
 		c.raised = c.level > c.cfg.Threshold/2
 	default:
@@ -160,7 +154,7 @@ func (c *Covariate) Events() uint64 { return c.events }
 //	4       1     version, 1
 //	5       1     1 if raised, else 0
 //	6       2     zero
-//	8       24    Memory, Window, Quiet, uint64
+//	8       24    the reference's memory, Window, the quiet events, uint64
 //	32      8     Threshold
 //	40      8     events
 //	48      32    μ, s, b, L
@@ -170,7 +164,7 @@ const covariateMagic = "hdcv"
 // AppendBinary appends the bytes of c. The error is always nil.
 func (c *Covariate) AppendBinary(dst []byte) ([]byte, error) {
 	w := newWriter(dst, covariateMagic, c.raised)
-	w.Uint64(uint64(c.cfg.Memory), uint64(c.cfg.Window), uint64(c.cfg.Quiet))
+	w.Uint64(c.wholes()...)
 	w.Float64(c.cfg.Threshold)
 	w.Uint64(c.events)
 	w.Float64(c.reference, c.scale, c.lasting, c.level)
@@ -178,19 +172,22 @@ func (c *Covariate) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// UnmarshalBinary sets c, which may be the zero value, to the alarm in b. It keeps no
-// reference to b. The alarm continues, to the bit, as if it had never been saved. If b
-// is invalid, the error wraps ErrFormat and c is unchanged.
+// wholes returns the whole numbers of the configuration in the order of the bytes.
+func (c *Covariate) wholes() []uint64 {
+	return []uint64{covariateMemory, uint64(c.cfg.Window), covariateQuiet}
+}
+
+// UnmarshalBinary sets c, which has been made with the same configuration, to the alarm in b.
+// It keeps no reference to b. The alarm continues, to the bit, as if it had never been saved.
+// If b is invalid or has another configuration, the error wraps ErrFormat and c is unchanged.
 func (c *Covariate) UnmarshalBinary(b []byte) error {
-	var q Covariate
+	q := Covariate{cfg: c.cfg}
 	r, raised := newReader(b, covariateMagic)
 	q.raised = raised
-	readSpans(r, &q.cfg.Memory, &q.cfg.Window, &q.cfg.Quiet)
-	r.FiniteTo(&q.cfg.Threshold)
+	expect(r, c.wholes(), []float64{c.cfg.Threshold})
 	r.Uint64To(&q.events)
 	r.FiniteTo(&q.reference, &q.scale, &q.lasting, &q.level)
 	r.Uint64To(&q.since)
-	checkFilled(r, q.cfg, (*CovariateConfig).fill)
 	const most = 2 * farthestLog
 	if q.events > mostSeen || q.since > mostSeen {
 		r.Fail("%d events, changed at %d", q.events, q.since)

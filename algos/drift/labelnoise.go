@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"hamlet/algos/boost"
 )
 
 // Rhythm divides the event counts at which the label-noise alarm acts: results take
@@ -18,25 +16,31 @@ const Rhythm = 50
 // given. MEASURED.md has the false alarms and delays of the defaults. A clean s varies
 // by about .03.
 type LabelNoiseConfig struct {
-	Dim      int // D, the inputs of an event; must be given
-	PerClass int // N/2, the events of each class in the window; 0 is 250
+	Dim int // D, the inputs of an event; must be given
 
-	Rounds int // T of VIBoost, 1 to 1,000; 0 is 10
-	Inner  int // passes a round, 1 to 1,000; 0 is 5
-	Bins   int // the most quantile bins of an input, cut from the window; 0 is 64
-
-	Every     int     // an SNR is started at counts divisible by it, a multiple of Rhythm; 0 is 250
 	Drop      float64 // raised when s lies more than this below its reference, in nats; 0 is 0.2
 	Confirmed float64 // or more than this, while ε > FlipRate; at most Drop; 0 is 0.1
 	FlipRate  float64 // above it SNRs are started at every 50th count; 0 is 0.01
 	Clear     float64 // cleared when s lies less than this below it; below Confirmed; 0 is Confirmed/2
+}
 
-	Memory int // the reference is the median of this many events, a multiple of Rhythm; 0 is 3,000
-	Lag    int // the latest events that it leaves out, a multiple of Rhythm; 0 is 500
-	Least  int // the fewest events that it needs, a multiple of Rhythm, at most Memory − Lag; 0 is 1,000
+// spans are the numbers of an alarm that are not thresholds. Tests have others than standard.
+type spans struct {
+	perClass            int // N/2, the events of each class in the window
+	rounds, inner, bins int // of VIBoost: T, passes a round, the most quantile bins of an input
+	every               int // an SNR is started at counts divisible by it, a multiple of Rhythm
 
-	Recent int // events for flip rates, suspects and sources; 0 is 500
-	Settle int // after this many events an alarm ends, and a new reference is learnt; 0 is 20,000
+	// The reference is the median of the last memory events but the latest lag. It needs least.
+	// All are multiples of Rhythm.
+	memory, lag, least int
+
+	recent int // events for flip rates, suspects and sources
+	settle int // after this many events an alarm ends, and a new reference is learnt
+}
+
+var standard = spans{
+	perClass: 250, rounds: 10, inner: 5, bins: 64, every: 250,
+	memory: 3_000, lag: 500, least: 1_000, recent: 500, settle: 20_000,
 }
 
 const (
@@ -49,57 +53,26 @@ const (
 	leastSpreads = 3.5
 	normalMAD    = 1.4826 // a normal's standard deviation over its median absolute deviation
 
-	mostSpan   = 1 << 16
-	mostDim    = 1 << 20
-	mostPasses = 1_000
-	mostDrop   = 100.0
+	mostDim  = 1 << 20
+	mostDrop = 100.0
 )
 
 func (cfg *LabelNoiseConfig) fill() error {
-	setDefault(&cfg.PerClass, 250)
-	setDefault(&cfg.Rounds, 10)
-	setDefault(&cfg.Inner, 5)
-	setDefault(&cfg.Bins, 64)
-	setDefault(&cfg.Every, 250)
 	setDefault(&cfg.Drop, 0.2)
 	setDefault(&cfg.Confirmed, min(0.1, cfg.Drop))
 	setDefault(&cfg.FlipRate, 0.01)
 	setDefault(&cfg.Clear, cfg.Confirmed/2)
-	setDefault(&cfg.Memory, 3_000)
-	setDefault(&cfg.Lag, 500)
-	setDefault(&cfg.Least, 1_000)
-	setDefault(&cfg.Recent, 500)
-	setDefault(&cfg.Settle, 20_000)
 
-	var errs []error
-	whole := func(what string, n, low, high int) {
-		if n < low || n > high {
-			errs = append(errs, fmt.Errorf("drift: label noise: %s is %d: want %d to %d", what, n, low, high))
-		}
+	var err error
+	if cfg.Dim < 1 || cfg.Dim > mostDim {
+		err = fmt.Errorf("drift: label noise: dim is %d: want 1 to %d", cfg.Dim, mostDim)
 	}
-	whole("dim", cfg.Dim, 1, mostDim)
-	whole("per class", cfg.PerClass, 1, mostSpan)
-	whole("rounds", cfg.Rounds, 1, mostPasses)
-	whole("inner", cfg.Inner, 1, mostPasses)
-	whole("bins", cfg.Bins, 2, boost.MaxBins)
-	whole("recent", cfg.Recent, 1, mostSpan)
-	whole("settle", cfg.Settle, Rhythm, mostEvents)
-	span := func(what string, n, low, high int) {
-		if n < low || n > high || n%Rhythm != 0 {
-			errs = append(errs, fmt.Errorf("drift: label noise: %s is %d events: want a multiple of %d, %d to %d", what, n, Rhythm, low, high))
-		}
-	}
-	span("every", cfg.Every, Rhythm, mostSpan)
-	span("memory", cfg.Memory, Rhythm, mostSpan*Rhythm)
-	span("lag", cfg.Lag, 0, cfg.Memory-Rhythm)
-	span("least", cfg.Least, Rhythm, cfg.Memory-cfg.Lag)
-	errs = append(errs,
+	return errors.Join(err,
 		checkNumber("label noise: drop", cfg.Drop, 1e-3, mostDrop),
 		checkNumber("label noise: confirmed drop", cfg.Confirmed, 1e-3, cfg.Drop),
 		checkNumber("label noise: flip rate", cfg.FlipRate, 1e-6, 1),
 		checkNumber("label noise: clear", cfg.Clear, -mostDrop, cfg.Confirmed),
 	)
-	return errors.Join(errs...)
 }
 
 // A LabelNoise is the alarm for labels gone bad. Its level is s = ln SNR − ln N with
@@ -139,6 +112,7 @@ func (cfg *LabelNoiseConfig) fill() error {
 // the drop that would raise it now.
 type LabelNoise struct {
 	cfg      LabelNoiseConfig
+	spans    spans
 	classes  [2]rows // of ham, of spam
 	recent   recent
 	flipRate float64 // ε, the latest
@@ -150,7 +124,7 @@ type LabelNoise struct {
 	level float64 // s
 
 	// The past. Check writes it. Invariant: !hasRef ⇒ !raised and reference = spread = 0.
-	history   []float64 // s at each Rhythm while not raised, the latest last, at most Memory/Rhythm
+	history   []float64 // s at each Rhythm while not raised, the latest last, at most memory/Rhythm
 	hasRef    bool
 	reference float64 // the median
 	spread    float64 // σ
@@ -173,14 +147,14 @@ func NewLabelNoise(cfg LabelNoiseConfig) (*LabelNoise, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	return blank(cfg), nil
+	return blank(cfg, standard), nil
 }
 
 // blank returns an alarm without events.
-func blank(cfg LabelNoiseConfig) *LabelNoise {
-	n := &LabelNoise{cfg: cfg, recent: recent{limit: cfg.Recent}}
+func blank(cfg LabelNoiseConfig, w spans) *LabelNoise {
+	n := &LabelNoise{cfg: cfg, spans: w, recent: recent{limit: w.recent}}
 	for c := range n.classes {
-		n.classes[c] = rows{dim: cfg.Dim, limit: cfg.PerClass + Rhythm}
+		n.classes[c] = rows{dim: cfg.Dim, limit: w.perClass + Rhythm}
 	}
 	return n
 }
@@ -206,14 +180,14 @@ func (n *LabelNoise) Skip() { n.skipped++ }
 func (n *LabelNoise) Skipped() uint64 { return n.skipped }
 
 // Start copies the window into a job if an SNR is due: at counts divisible by
-// Every, by Rhythm while ε > FlipRate, and only once there are N/2 events of each
+// every, by Rhythm while ε > FlipRate, and only once there are N/2 events of each
 // class, and both are known. Its result takes effect at count + Rhythm. It panics if one is pending.
 func (n *LabelNoise) Start(count uint64) (Job, bool) {
 	if n.pending {
 		panic(fmt.Sprintf("drift: an SNR started at %d while that of %d is pending", count, n.started))
 	}
-	due := count%uint64(n.cfg.Every) == 0 || count%Rhythm == 0 && n.confirmed()
-	if least := uint64(n.cfg.PerClass); !due || n.classes[0].seen < least || n.classes[1].seen < least {
+	due := count%uint64(n.spans.every) == 0 || count%Rhythm == 0 && n.confirmed()
+	if least := uint64(n.spans.perClass); !due || n.classes[0].seen < least || n.classes[1].seen < least {
 		return Job{}, false
 	}
 	n.pending, n.started = true, count
@@ -228,12 +202,12 @@ func (n *LabelNoise) Pending() (Job, bool) {
 		return Job{}, false
 	}
 	j := Job{
-		count: n.started, dim: n.cfg.Dim, perClass: n.cfg.PerClass,
-		rounds: n.cfg.Rounds, inner: n.cfg.Inner, bins: n.cfg.Bins,
-		data: make([]float32, 0, 2*n.cfg.PerClass*n.cfg.Dim),
+		count: n.started, dim: n.cfg.Dim, perClass: n.spans.perClass,
+		rounds: n.spans.rounds, inner: n.spans.inner, bins: n.spans.bins,
+		data: make([]float32, 0, 2*n.spans.perClass*n.cfg.Dim),
 	}
 	for c := range n.classes {
-		j.data = n.classes[c].appendLast(j.data, n.upTo[c], n.cfg.PerClass)
+		j.data = n.classes[c].appendLast(j.data, n.upTo[c], n.spans.perClass)
 	}
 	return j, true
 }
@@ -246,7 +220,7 @@ func (n *LabelNoise) Finish(r Result) {
 	}
 	n.pending, n.started, n.upTo, n.skippedBefore = false, 0, [2]uint64{}, 0
 	if r.Known {
-		n.known, n.snr, n.grade, n.level = true, r.SNR, r.Grade, r.level(2*n.cfg.PerClass)
+		n.known, n.snr, n.grade, n.level = true, r.SNR, r.Grade, r.level(2*n.spans.perClass)
 	}
 }
 
@@ -272,12 +246,12 @@ func (n *LabelNoise) Check(count uint64) (changed bool) {
 		n.findLikely()
 		return n.checkRaised(count)
 	}
-	if len(n.history) == n.cfg.Memory/Rhythm {
+	if len(n.history) == n.spans.memory/Rhythm {
 		copy(n.history, n.history[1:])
 		n.history = n.history[:len(n.history)-1]
 	}
 	n.history = append(n.history, n.level)
-	n.hasRef = len(n.past()) >= n.cfg.Least/Rhythm
+	n.hasRef = len(n.past()) >= n.spans.least/Rhythm
 	if !n.hasRef {
 		n.reference, n.spread = 0, 0
 		return false
@@ -303,9 +277,9 @@ func (n *LabelNoise) checkRaised(count uint64) (changed bool) {
 	return true
 }
 
-// settled ends an alarm that was raised Settle events ago.
+// settled ends an alarm that was raised settle events ago.
 func (n *LabelNoise) settled(count uint64) (changed bool) {
-	if count-n.since < uint64(n.cfg.Settle) {
+	if count-n.since < uint64(n.spans.settle) {
 		return false
 	}
 	n.history, n.hasRef, n.reference, n.spread = nil, false, 0, 0
@@ -324,7 +298,7 @@ func (n *LabelNoise) knownClasses() (known [2]bool) {
 		given[class(n.recent.ring[i].label)]++
 	}
 	for c := range known {
-		known[c] = 100*given[c] >= leastClass*n.cfg.Recent
+		known[c] = 100*given[c] >= leastClass*n.spans.recent
 	}
 	return known
 }
@@ -335,7 +309,7 @@ func (n *LabelNoise) bothKnown() bool {
 }
 
 // past returns the s whose median is the reference.
-func (n *LabelNoise) past() []float64 { return n.history[:max(0, len(n.history)-n.cfg.Lag/Rhythm)] }
+func (n *LabelNoise) past() []float64 { return n.history[:max(0, len(n.history)-n.spans.lag/Rhythm)] }
 
 // findSpread sets σ.
 func (n *LabelNoise) findSpread() {

@@ -46,12 +46,10 @@ const (
 
 // AppendBinary appends the bytes of n. The error is always nil.
 func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
-	c := &n.cfg
 	w := newWriter(dst, labelNoiseMagic, n.raised)
-	for _, v := range n.cfg.spans() {
-		w.Uint64(uint64(*v))
-	}
-	w.Float64(c.Drop, c.Confirmed, c.FlipRate, c.Clear, n.flipRate)
+	w.Uint64(n.wholes()...)
+	w.Float64(n.thresholds()...)
+	w.Float64(n.flipRate)
 	flags := uint64(0)
 	for bit, set := range []bool{n.known, n.hasRef, n.pending} {
 		if set {
@@ -80,10 +78,18 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 	return w.Finish()
 }
 
-// spans returns the whole numbers of a configuration in the order of the bytes.
-func (cfg *LabelNoiseConfig) spans() []*int {
-	return []*int{&cfg.Dim, &cfg.PerClass, &cfg.Rounds, &cfg.Inner, &cfg.Bins, &cfg.Every,
-		&cfg.Memory, &cfg.Lag, &cfg.Least, &cfg.Recent, &cfg.Settle}
+// wholes returns the whole numbers of the configuration in the order of the bytes.
+func (n *LabelNoise) wholes() []uint64 {
+	s := &n.spans
+	all := make([]uint64, 0, 11)
+	for _, v := range [...]int{n.cfg.Dim, s.perClass, s.rounds, s.inner, s.bins, s.every, s.memory, s.lag, s.least, s.recent, s.settle} {
+		all = append(all, uint64(v))
+	}
+	return all
+}
+
+func (n *LabelNoise) thresholds() []float64 {
+	return []float64{n.cfg.Drop, n.cfg.Confirmed, n.cfg.FlipRate, n.cfg.Clear}
 }
 
 // Size returns the number of bytes that AppendBinary appends. With the defaults, 60
@@ -100,19 +106,14 @@ func (n *LabelNoise) Size() int {
 	return size
 }
 
-// UnmarshalBinary sets n, which may be the zero value, to the alarm in b. It keeps no
-// reference to b. The alarm continues, to the bit, as if it had never been saved. Pending
-// returns its pending job. If b is invalid, the error wraps ErrFormat and n is unchanged.
+// UnmarshalBinary sets n, which has been made with the same configuration, to the alarm in b.
+// It keeps no reference to b. The alarm continues, to the bit, as if it had never been saved.
+// Pending returns its pending job. If b is invalid or has another configuration, the error
+// wraps ErrFormat and n is unchanged.
 func (n *LabelNoise) UnmarshalBinary(b []byte) error {
 	r, raised := newReader(b, labelNoiseMagic)
-	var cfg LabelNoiseConfig
-	readSpans(r, cfg.spans()...)
-	r.FiniteTo(&cfg.Drop, &cfg.Confirmed, &cfg.FlipRate, &cfg.Clear)
-	checkFilled(r, cfg, (*LabelNoiseConfig).fill)
-	if err := r.Err(); err != nil {
-		return fmt.Errorf("label noise: %w", err)
-	}
-	q := blank(cfg)
+	expect(r, n.wholes(), n.thresholds())
+	q := blank(n.cfg, n.spans)
 	q.raised = raised
 	q.read(r)
 	q.check(r)
@@ -133,7 +134,7 @@ func (n *LabelNoise) read(r *codec.Reader) {
 	flags := r.Uint64()
 	r.FiniteTo(&n.snr, &n.grade, &n.level, &n.reference)
 	r.Uint64To(&n.since, &n.marked, &n.started, &n.upTo[0], &n.upTo[1], &history)
-	if flags >= 2*flagPending || history > uint64(n.cfg.Memory/Rhythm) {
+	if flags >= 2*flagPending || history > uint64(n.spans.memory/Rhythm) {
 		r.Fail("flags %x, a history of %d", flags, history)
 		return
 	}
@@ -143,8 +144,8 @@ func (n *LabelNoise) read(r *codec.Reader) {
 		n.classes[i].read(r)
 	}
 	recents := r.Uint64()
-	if recents > uint64(n.cfg.Recent) {
-		r.Fail("%d recent events of at most %d", recents, n.cfg.Recent)
+	if recents > uint64(n.spans.recent) {
+		r.Fail("%d recent events of at most %d", recents, n.spans.recent)
 	}
 	for range recents {
 		var w witness
@@ -181,7 +182,7 @@ func (n *LabelNoise) check(r *codec.Reader) {
 	case n.known != (n.snr > 0) || n.snr < 0 || !n.known && (n.level != 0 || n.grade != 0 || len(n.history) > 0):
 		r.Fail("SNR")
 	case n.raised && !n.hasRef, n.hasRef && !n.known, !n.hasRef && n.reference != 0,
-		n.hasRef && len(n.past()) < n.cfg.Least/Rhythm:
+		n.hasRef && len(n.past()) < n.spans.least/Rhythm:
 		r.Fail("reference")
 	case n.pending && (n.started == 0 || n.started%Rhythm != 0):
 		r.Fail("count of the pending job")
@@ -199,7 +200,7 @@ func (n *LabelNoise) check(r *codec.Reader) {
 		if seen > mostSeen {
 			r.Fail("events seen")
 		}
-		if n.pending && (upTo < uint64(n.cfg.PerClass) || upTo > seen || seen-upTo > Rhythm) {
+		if n.pending && (upTo < uint64(n.spans.perClass) || upTo > seen || seen-upTo > Rhythm) {
 			r.Fail("pending job")
 		}
 	}

@@ -21,7 +21,7 @@ func drawEvent(r *rand.Rand, i uint64) Event {
 // started, in float32, and Pending has it unchanged up to the count of its result.
 func TestJobHoldsTheBalancedWindow(t *testing.T) {
 	const half = 30
-	n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 2, PerClass: half}))
+	n := withSpans(LabelNoiseConfig{Dim: 2}, func(s *spans) { s.perClass = half })
 	r := rand.New(rand.NewPCG(1, 1))
 	var all [2][]float32
 	var kept []float32 // what Start gave
@@ -91,8 +91,8 @@ type script struct {
 }
 
 func newScript(cfg LabelNoiseConfig) *script {
-	cfg.Dim, cfg.PerClass = 2, 20
-	return &script{n: mustNew(NewLabelNoise(cfg)), r: rand.New(rand.NewPCG(2, 2))}
+	cfg.Dim = 2
+	return &script{n: withSpans(cfg, func(s *spans) { s.perClass = 20 }), r: rand.New(rand.NewPCG(2, 2))}
 }
 
 // play feeds n events and returns the counts at which the state changed.
@@ -134,7 +134,7 @@ func TestRhythm(t *testing.T) {
 	if !slices.Equal(s.due, want) {
 		t.Errorf("SNRs at %v, want %v", s.due, want)
 	}
-	one := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, PerClass: 2}))
+	one := withSpans(LabelNoiseConfig{Dim: 1}, func(s *spans) { s.perClass = 2 })
 	for i := uint64(1); i <= 1_000; i++ {
 		one.Observe(Event{X: []float64{1}, Label: -1, Prob: 1})
 		if i%Rhythm == 0 {
@@ -209,7 +209,8 @@ func TestReferenceIsTheMedian(t *testing.T) {
 
 // An alarm ends after Settle events, and a new reference is learnt.
 func TestSettles(t *testing.T) {
-	s := newScript(LabelNoiseConfig{Settle: 5_000})
+	s := newScript(LabelNoiseConfig{})
+	s.n.spans.settle = 5_000
 	s.play(4_000)
 	s.s = -1
 	got := s.play(30_000)
@@ -231,7 +232,7 @@ func TestDegenerateWindows(t *testing.T) {
 		"extremes":  func(r *rand.Rand, y float64) float64 { return y * math.MaxFloat64 },
 	} {
 		r := rand.New(rand.NewPCG(4, 4))
-		n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, PerClass: 10}))
+		n := withSpans(LabelNoiseConfig{Dim: 1}, func(s *spans) { s.perClass = 10 })
 		for i := uint64(1); i <= 5_000; i++ {
 			e := drawEvent(r, i)
 			e.X = []float64{x(r, e.Label)}
@@ -333,7 +334,7 @@ func TestHardStreamsDoNotFlap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restored := new(LabelNoise)
+	restored := blank(hard.n.cfg, hard.n.spans)
 	if err := restored.UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}

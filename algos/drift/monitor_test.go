@@ -222,7 +222,7 @@ func TestMonitorReadRefuses(t *testing.T) {
 			if err := m.Retune(MonitorConfig{Noise: m.noise.Config(), Covariate: CovariateConfig{Threshold: 0.9}}); err != nil {
 				t.Fatal(err)
 			}
-		}, events, "alarms with"},
+		}, events, "an alarm with"},
 	} {
 		m := newMonitor(t, false)
 		for i, o := range observations(events, events, 1) {

@@ -10,29 +10,22 @@ import (
 // MEASURED.md has the delays and false alarms of several thresholds.
 type PageHinkleyConfig struct {
 	Clip      float64 // a larger loss counts as Clip nats; 0 is 3
-	Tolerance float64 // δ, nats an event: a smaller rise of the loss is no change; 0 is 0.02
 	Threshold float64 // λ, nats; 0 is 28
-	Memory    int     // the mean is over about this many events; 0 is 10,000
-	Quiet     int     // U stays 0 for the first Quiet events; 0 is 500
-	Settle    int     // after this many events an alarm ends, and the new loss is the reference; 0 is 3,000
 }
 
-const mostEvents = 1 << 30 // bounds every span of events in a configuration
+const (
+	lossTolerance = 0.02   // δ, nats an event: a smaller rise of the loss is no change
+	lossMemory    = 10_000 // the mean is over about this many events
+	lossQuiet     = 500    // U stays 0 for so many events
+	lossSettle    = 3_000  // after this many events an alarm ends, and the new loss is the reference
+)
 
 func (cfg *PageHinkleyConfig) fill() error {
 	setDefault(&cfg.Clip, 3)
-	setDefault(&cfg.Tolerance, 0.02)
 	setDefault(&cfg.Threshold, 28)
-	setDefault(&cfg.Memory, 10_000)
-	setDefault(&cfg.Quiet, 500)
-	setDefault(&cfg.Settle, 3_000)
 	return errors.Join(
 		checkNumber("page–hinkley: clip", cfg.Clip, 1e-3, 1e6),
-		checkNumber("page–hinkley: tolerance", cfg.Tolerance, 1e-9, 1e6),
 		checkNumber("page–hinkley: threshold", cfg.Threshold, 1e-3, 1e9),
-		checkSpan("page–hinkley: memory", cfg.Memory, 1),
-		checkSpan("page–hinkley: quiet", cfg.Quiet, 1),
-		checkSpan("page–hinkley: settle", cfg.Settle, 2),
 	)
 }
 
@@ -49,35 +42,28 @@ func checkNumber(what string, v, low, high float64) error {
 	return nil
 }
 
-func checkSpan(what string, n, low int) error {
-	if n < low || n > mostEvents {
-		return fmt.Errorf("drift: %s is %d events: want %d to %d", what, n, low, mostEvents)
-	}
-	return nil
-}
-
 // A PageHinkley is the concept alarm: the test of Page and Hinkley on the log
 // loss of predictions made before their labels were learnt. With x the loss,
 // clipped, and x̄ its mean so far (x included),
 //
 //	m ← m + x − x̄ − δ,   U = m − min m = max(0, U + x − x̄ − δ),
-//	δ = Tolerance · max(1, s²/¼),
+//	δ = .02 · max(1, s²/¼),
 //
 // with s² the variance of x about x̄. It is raised when U > λ: the losses have exceeded
 // x̄ + δ by λ nats in sum. (Page, Continuous inspection schemes, 1954; Hinkley, Inference
 // about the change-point from cumulative sum tests, 1971; the two forms of U are equal.)
 // Three things differ from the papers:
 //
-//   - x̄ and s² are weighted means of about the last Memory events.
-//   - Nothing is raised before Quiet events, while the model learns.
+//   - x̄ and s² are weighted means of about the last 10,000 events.
+//   - Nothing is raised before 500 events, while the model learns.
 //   - δ grows with the variance. An excursion of a walk with drift −δ and variance s²
 //     exceeds λ with a probability near e^(−2δλ/s²). With a constant δ, a stream with many
 //     false labels (variance 1 and more) would raise it often. ¼ is a little more than the
 //     variance of a clean pass over spambase (.2), for which λ was measured.
 //
 // While it is raised, x̄ does not change and U is at most λ. It clears when U ≤ λ/2: after
-// λ/2δ events as good as before, fewer if they are better. It also clears after Settle
-// events: U becomes 0, and x̄ and s² become those of the events after the first Settle/2.
+// λ/2δ events as good as before, fewer if they are better. It also clears after 3,000
+// events: U becomes 0, and x̄ and s² become those of the events after the first 1,500.
 //
 // Its Status has U as level and λ as threshold, both in nats summed over events,
 // and x̄, in nats an event, as reference.
@@ -92,7 +78,7 @@ type PageHinkley struct {
 
 	// Of the events since it was raised. Invariant: 0 while it is not raised.
 	spell  uint64  // their number
-	later  float64 // the sum of x over those after Settle/2
+	later  float64 // the sum of x over those after lossSettle/2
 	square float64 // the sum of x² over these
 }
 
@@ -101,7 +87,7 @@ const calmVariance = 0.25
 
 // tolerance is δ.
 func (p *PageHinkley) tolerance() float64 {
-	return float64(p.cfg.Tolerance * max(1, p.spread/calmVariance))
+	return float64(lossTolerance * max(1, p.spread/calmVariance))
 }
 
 // NewPageHinkley returns the alarm before any event. The error names every wrong field.
@@ -123,10 +109,10 @@ func (p *PageHinkley) Observe(count uint64, loss float64) (changed bool) {
 		return p.observeRaised(count, x)
 	}
 	p.events++
-	n, before := float64(min(p.events, uint64(p.cfg.Memory))), x-p.mean
+	n, before := float64(min(p.events, lossMemory)), x-p.mean
 	p.mean += before / n
 	p.spread = max(0, p.spread+(float64(before*(x-p.mean))-p.spread)/n)
-	if p.events <= uint64(p.cfg.Quiet) {
+	if p.events <= lossQuiet {
 		return false
 	}
 	p.excess = max(0, p.excess+(x-p.mean-p.tolerance()))
@@ -140,7 +126,7 @@ func (p *PageHinkley) Observe(count uint64, loss float64) (changed bool) {
 
 func (p *PageHinkley) observeRaised(count uint64, x float64) (changed bool) {
 	p.spell++
-	middle := uint64(p.cfg.Settle / 2)
+	const middle = lossSettle / 2
 	if p.spell > middle {
 		p.later += x
 		p.square += float64(x * x)
@@ -148,11 +134,11 @@ func (p *PageHinkley) observeRaised(count uint64, x float64) (changed bool) {
 	p.excess = min(p.cfg.Threshold, max(0, p.excess+(x-p.mean-p.tolerance())))
 	switch {
 	case p.excess <= p.cfg.Threshold/2:
-	case p.spell >= uint64(p.cfg.Settle):
+	case p.spell >= lossSettle:
 		p.events = p.spell - middle
 		p.mean = p.later / float64(p.events)
 		p.spread = max(0, p.square/float64(p.events)-float64(p.mean*p.mean))
-		p.events = max(p.events, uint64(p.cfg.Quiet))
+		p.events = max(p.events, lossQuiet)
 		p.excess = 0
 	default:
 		return false
@@ -179,8 +165,8 @@ func (p *PageHinkley) Events() uint64 { return p.events }
 //	4       1     version, 1
 //	5       1     1 if raised, else 0
 //	6       2     zero
-//	8       24    Clip, Tolerance, Threshold
-//	32      24    Memory, Quiet, Settle, uint64
+//	8       24    Clip, δ, Threshold
+//	32      24    lossMemory, lossQuiet, lossSettle, uint64
 //	56      8     events
 //	64      16    x̄, U
 //	80      8     since
@@ -192,36 +178,35 @@ const pageHinkleyMagic = "hdph"
 // AppendBinary appends the bytes of p. The error is always nil.
 func (p *PageHinkley) AppendBinary(dst []byte) ([]byte, error) {
 	w := newWriter(dst, pageHinkleyMagic, p.raised)
-	w.Float64(p.cfg.Clip, p.cfg.Tolerance, p.cfg.Threshold)
-	w.Uint64(uint64(p.cfg.Memory), uint64(p.cfg.Quiet), uint64(p.cfg.Settle), p.events)
+	w.Float64(p.cfg.Clip, lossTolerance, p.cfg.Threshold)
+	w.Uint64(lossMemory, lossQuiet, lossSettle, p.events)
 	w.Float64(p.mean, p.excess)
 	w.Uint64(p.since, p.spell)
 	w.Float64(p.later, p.spread, p.square)
 	return w.Finish()
 }
 
-// UnmarshalBinary sets p, which may be the zero value, to the alarm in b. It keeps no
-// reference to b. The alarm continues, to the bit, as if it had never been saved. If b
-// is invalid, the error wraps ErrFormat and p is unchanged.
+// UnmarshalBinary sets p, which has been made with the same configuration, to the alarm in b.
+// It keeps no reference to b. The alarm continues, to the bit, as if it had never been saved.
+// If b is invalid or has another configuration, the error wraps ErrFormat and p is unchanged.
 func (p *PageHinkley) UnmarshalBinary(b []byte) error {
-	var q PageHinkley
+	q := PageHinkley{cfg: p.cfg}
 	r, raised := newReader(b, pageHinkleyMagic)
 	q.raised = raised
-	r.FiniteTo(&q.cfg.Clip, &q.cfg.Tolerance, &q.cfg.Threshold)
-	readSpans(r, &q.cfg.Memory, &q.cfg.Quiet, &q.cfg.Settle)
+	expect(r, nil, []float64{p.cfg.Clip, lossTolerance, p.cfg.Threshold})
+	expect(r, []uint64{lossMemory, lossQuiet, lossSettle}, nil)
 	r.Uint64To(&q.events)
 	r.FiniteTo(&q.mean, &q.excess)
 	r.Uint64To(&q.since, &q.spell)
 	r.FiniteTo(&q.later, &q.spread, &q.square)
-	checkFilled(r, q.cfg, (*PageHinkleyConfig).fill)
 	if q.events > mostSeen || q.since > mostSeen {
 		r.Fail("a mean of %d events, changed at %d", q.events, q.since)
 	}
 	if !(q.mean >= 0 && q.mean <= q.cfg.Clip && q.excess >= 0 && q.excess <= q.cfg.Threshold) ||
-		!(q.later >= 0 && q.later <= float64(q.cfg.Clip*float64(q.cfg.Settle))) ||
+		!(q.later >= 0 && q.later <= float64(q.cfg.Clip*lossSettle)) ||
 		!(q.spread >= 0 && q.spread <= float64(q.cfg.Clip*q.cfg.Clip)) ||
-		!(q.square >= 0 && q.square <= float64(float64(q.cfg.Clip*q.cfg.Clip)*float64(q.cfg.Settle))) ||
-		q.spell > uint64(q.cfg.Settle) || !q.raised && (q.spell > 0 || math.Float64bits(q.later)|math.Float64bits(q.square) != 0) {
+		!(q.square >= 0 && q.square <= float64(float64(q.cfg.Clip*q.cfg.Clip)*lossSettle)) ||
+		q.spell > lossSettle || !q.raised && (q.spell > 0 || math.Float64bits(q.later)|math.Float64bits(q.square) != 0) {
 		r.Fail("mean %v, variance %v, excess %v, spell %d", q.mean, q.spread, q.excess, q.spell)
 	}
 	if err := r.Close(); err != nil {

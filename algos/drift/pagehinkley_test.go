@@ -11,7 +11,7 @@ import (
 // cumulative sums of x − x̄ − δ, with x̄ the mean of all x so far.
 func TestPageHinkleyIsTheTextbooks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	p := mustNew(NewPageHinkley(PageHinkleyConfig{Quiet: 1, Threshold: 40}))
+	p := mustNew(NewPageHinkley(PageHinkleyConfig{Threshold: 40}))
 	var sum, m, least float64
 	for n := range 5_000 {
 		x := min(3, r.ExpFloat64()*.4)
@@ -20,7 +20,7 @@ func TestPageHinkleyIsTheTextbooks(t *testing.T) {
 		}
 		changed := p.Observe(uint64(n+1), x)
 		sum += x
-		if n > 0 { // the first is Quiet
+		if n >= lossQuiet {
 			m += x - sum/float64(n+1) - .02
 		}
 		least = min(least, m)
@@ -122,16 +122,16 @@ func panics(f func()) (did bool) {
 
 // Every bad field is named.
 func TestConfigErrors(t *testing.T) {
-	_, err := NewPageHinkley(PageHinkleyConfig{Clip: -1, Tolerance: math.NaN(), Threshold: -2, Memory: -1, Quiet: -1, Settle: 1})
-	_, err2 := NewCovariate(CovariateConfig{Memory: 5, Window: 6, Threshold: 4, Quiet: -1})
-	_, err3 := NewLabelNoise(LabelNoiseConfig{PerClass: -1, Rounds: -1, Inner: -1, Bins: 1, Every: 75, Drop: -1, FlipRate: 2, Clear: 1, Memory: 10, Lag: 3, Least: 7, Recent: -1, Settle: 1})
+	_, err := NewPageHinkley(PageHinkleyConfig{Clip: -1, Threshold: math.NaN()})
+	_, err2 := NewCovariate(CovariateConfig{Window: covariateMemory, Threshold: 4})
+	_, err3 := NewLabelNoise(LabelNoiseConfig{Drop: -1, FlipRate: 2, Clear: 1})
 	for _, c := range []struct {
 		err   error
 		names []string
 	}{
-		{err, []string{"clip", "tolerance", "threshold", "memory", "quiet", "settle"}},
-		{err2, []string{"window of 6", "threshold", "quiet"}},
-		{err3, []string{"dim", "per class", "rounds", "inner", "bins", "every", "drop", "confirmed", "flip rate", "clear", "memory", "lag", "least", "recent", "settle"}},
+		{err, []string{"clip", "threshold"}},
+		{err2, []string{"window of 2000", "threshold"}},
+		{err3, []string{"dim", "drop", "confirmed", "flip rate", "clear"}},
 	} {
 		for _, name := range c.names {
 			if c.err == nil || !strings.Contains(c.err.Error(), name) {

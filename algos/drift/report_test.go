@@ -9,7 +9,7 @@ import (
 
 // Here the head knows the truth: 30 of 100 ham are called spam, 10 of 80 spam ham.
 func TestFlipRatesByGivenLabel(t *testing.T) {
-	n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, Recent: 180}))
+	n := withSpans(LabelNoiseConfig{Dim: 1}, func(s *spans) { s.recent = 180 })
 	add := func(times int, label, φ float64, source, id string) {
 		for range times {
 			n.Observe(Event{X: []float64{0}, Label: label, Prob: φ, ID: id, Source: source})
@@ -126,7 +126,7 @@ func TestFlipRateIntervalCovers(t *testing.T) {
 // After 480 labels ham in a row, all of which the head took for spam, the flip rate of spam is
 // not known. The other rate is, and nobody is raised.
 func TestMissingClassIsUnknown(t *testing.T) {
-	n := mustNew(NewLabelNoise(LabelNoiseConfig{Dim: 1, PerClass: 20, Rounds: 2}))
+	n := withSpans(LabelNoiseConfig{Dim: 1}, func(s *spans) { s.perClass, s.rounds = 20, 2 })
 	r := rand.New(rand.NewPCG(4, 6))
 	past := 0
 	for count := uint64(1); count <= 4_000; count++ {

@@ -3,49 +3,43 @@ package drift
 import "errors"
 
 // errRetuned says that more than thresholds would change.
-var errRetuned = errors.New("drift: an alarm can take other thresholds, but no other windows: its state depends on them")
+var errRetuned = errors.New("drift: an alarm can take other thresholds, but nothing else: its state depends on that")
 
-// retune fills in the defaults of to and sets cfg to it. The two may differ only in the
-// fields that thresholds returns.
-func retune[C comparable](cfg *C, to C, fill func(*C) error, thresholds func(*C) []*float64) error {
-	if err := fill(&to); err != nil {
+// Retune gives n the thresholds of cfg. They apply from the next Check on. Dim must be that
+// of n.
+func (n *LabelNoise) Retune(cfg LabelNoiseConfig) error {
+	if err := cfg.fill(); err != nil {
 		return err
 	}
-	same := to
-	old := thresholds(cfg)
-	for i, field := range thresholds(&same) {
-		*field = *old[i]
-	}
-	if same != *cfg {
+	if cfg.Dim != n.cfg.Dim {
 		return errRetuned
 	}
-	*cfg = to
+	n.cfg = cfg
 	return nil
 }
 
-// Retune gives n the thresholds of cfg: Drop, Confirmed, FlipRate and Clear. They apply
-// from the next Check on. All other fields must be those that n has.
-func (n *LabelNoise) Retune(cfg LabelNoiseConfig) error {
-	return retune(&n.cfg, cfg, (*LabelNoiseConfig).fill, func(c *LabelNoiseConfig) []*float64 {
-		return []*float64{&c.Drop, &c.Confirmed, &c.FlipRate, &c.Clear}
-	})
-}
-
-// Retune gives c the Threshold of cfg, from the next event on, as [LabelNoise.Retune] does.
+// Retune gives c the Threshold of cfg, from the next event on. Window must be that of c.
 func (c *Covariate) Retune(cfg CovariateConfig) error {
-	return retune(&c.cfg, cfg, (*CovariateConfig).fill, func(c *CovariateConfig) []*float64 {
-		return []*float64{&c.Threshold}
-	})
+	if err := cfg.fill(); err != nil {
+		return err
+	}
+	if cfg.Window != c.cfg.Window {
+		return errRetuned
+	}
+	c.cfg = cfg
+	return nil
 }
 
-// Retune gives p the Threshold of cfg, from the next event on, as [LabelNoise.Retune] does.
-// If U is greater, it becomes the threshold.
+// Retune gives p the Threshold of cfg, from the next event on. Clip must be that of p. If U
+// is greater, it becomes the threshold.
 func (p *PageHinkley) Retune(cfg PageHinkleyConfig) error {
-	err := retune(&p.cfg, cfg, (*PageHinkleyConfig).fill, func(c *PageHinkleyConfig) []*float64 {
-		return []*float64{&c.Threshold}
-	})
-	if err == nil {
-		p.excess = min(p.excess, p.cfg.Threshold)
+	if err := cfg.fill(); err != nil {
+		return err
 	}
-	return err
+	if cfg.Clip != p.cfg.Clip {
+		return errRetuned
+	}
+	p.cfg = cfg
+	p.excess = min(p.excess, p.cfg.Threshold)
+	return nil
 }
