@@ -59,12 +59,11 @@ const screen = 10
 // slopes can add up to, so sums are exact in any order, and neither half overflows.
 type LogitTrees struct {
 	Booster[LogitTreesRound]
-	depth   int
-	clip    float64
-	shrink  float64
-	trim    float64
-	growth  float64 // no slope grows by more in a round: e^(2·shrink·clip)
-	columns int     // searched in most rounds
+	depth  int
+	clip   float64
+	shrink float64
+	trim   float64
+	growth float64 // no slope grows by more in a round: e^(2·shrink·clip)
 
 	z     []float64 // e^(−2yf), at most largestZ; of row i as all below
 	sum   float64   // Σ ω·z/(1+z) = Σ ω|y₊−p|
@@ -152,8 +151,8 @@ func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, err
 	n := d.rows
 	b := &LogitTrees{
 		Booster: base, depth: depth, clip: clip, shrink: shrink, trim: trim,
-		growth: logistic.Exp(2 * clip * shrink), columns: columns,
-		z: slices.Repeat([]float64{1}, n), sum: base.total / 2,
+		growth: logistic.Exp(2 * clip * shrink),
+		z:      slices.Repeat([]float64{1}, n), sum: base.total / 2,
 		pairs: make([]int64, n), class: make([]uint8, n), leaf: make([]uint8, n),
 		gains: make([]float64, d.dim), index: make([]int32, n), order: make([]binnedColumn, 0, d.dim),
 		hist: new([2]histograms),

@@ -73,8 +73,8 @@ type Config struct {
 // A Mean follows the average conditional expectation of numbers in [−L, L]. It takes O(1)
 // memory. It is not safe for concurrent use.
 type Mean struct {
-	limit, level float64
-	threshold    float64 // ln(1/a)
+	limit     float64
+	threshold float64 // ln(1/a)
 
 	n    int
 	mean float64 // of the numbers; 0 before the first: the next guess
@@ -93,7 +93,7 @@ func New(cfg Config) (*Mean, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("confidence sequence: %w", err)
 	}
-	return &Mean{limit: cfg.Limit, level: cfg.Level, threshold: math.Log(2 / (1 - cfg.Level))}, nil
+	return &Mean{limit: cfg.Limit, threshold: math.Log(2 / (1 - cfg.Level))}, nil
 }
 
 // Add counts a number. It panics if that is not in [−L, L].

@@ -92,9 +92,6 @@ func (d *Doubts) Doubtful() int { return d.all.Doubtful }
 // Learnt returns the number of labels of all sources.
 func (d *Doubts) Learnt() int { return d.all.Learnt }
 
-// Others returns the counts of the sources that are not listed.
-func (d *Doubts) Others() SourceDoubt { return d.others }
-
 // z95 is the normal's 95 % quantile.
 const z95 = 1.6448536269514722
 

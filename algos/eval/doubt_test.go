@@ -33,8 +33,8 @@ func TestDoubtsByHand(t *testing.T) {
 	if got := d.Worst(1); !slices.Equal(got, want[:1]) {
 		t.Errorf("worst one %v, want %v", got, want[:1])
 	}
-	if d.Doubtful() != 101 || d.Learnt() != 100_151 || d.Others() != (SourceDoubt{}) {
-		t.Errorf("%d of %d, others %v", d.Doubtful(), d.Learnt(), d.Others())
+	if d.Doubtful() != 101 || d.Learnt() != 100_151 || d.others != (SourceDoubt{}) {
+		t.Errorf("%d of %d, others %v", d.Doubtful(), d.Learnt(), d.others)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestDoubtsAreBounded(t *testing.T) {
 		if len(d.named) > SourcesKept || len(d.at) != len(d.named) {
 			t.Fatalf("%d sources are named, %d have a place", len(d.named), len(d.at))
 		}
-		sum := d.Others()
+		sum := d.others
 		for i, k := range d.named {
 			sum.Doubtful += k.Doubtful
 			sum.Learnt += k.Learnt

@@ -59,10 +59,7 @@ type Table struct {
 	index []uint32 // open addressing, at most half full: 1 + a slot of the ring; 0: empty
 }
 
-// MostMessages is the largest limit of a Table.
-const MostMessages = 1 << 24
-
-// New returns an empty Table of at most limit messages, 1 ≤ limit ≤ MostMessages. It grows
+// New returns an empty Table of at most limit messages, 1 ≤ limit ≤ 1 << 24. It grows
 // as messages are put.
 func New(limit int) *Table { return &Table{limit: limit} }
 
@@ -141,7 +138,7 @@ func (t *Table) reindex() {
 	}
 }
 
-// Resize changes the limit, 1 ≤ limit ≤ MostMessages, and keeps the latest messages that fit.
+// Resize changes the limit, 1 ≤ limit ≤ 1 << 24, and keeps the latest messages that fit.
 func (t *Table) Resize(limit int) {
 	all := t.ring // oldest first
 	if len(t.ring) == t.limit {

@@ -22,7 +22,6 @@ type sample struct {
 	data    *boost.Data
 	y       []float64
 	weights []float64 // ω, in [0, 1]
-	total   float64   // Σω
 	logOdds []float64 // of y = +1, of the ensemble on each row
 	dist    []float64 // D of (7), for the next round
 	printed bool      // D without Qᵢ
@@ -33,7 +32,7 @@ type sample struct {
 
 // newSample checks the arguments of both boosters; weights may be nil.
 func newSample(d *boost.Data, y, weights []float64, rounds int) (sample, error) {
-	ω, total, err := d.SampleWeights(weights)
+	ω, _, err := d.SampleWeights(weights)
 	errs := []error{d.CheckLabels(y), err}
 	if rounds == 0 {
 		rounds = DefaultRounds
@@ -46,7 +45,7 @@ func newSample(d *boost.Data, y, weights []float64, rounds int) (sample, error) 
 	}
 	n := d.Rows()
 	return sample{
-		data: d, y: append([]float64(nil), y...), weights: ω, total: total, rounds: rounds,
+		data: d, y: append([]float64(nil), y...), weights: ω, rounds: rounds,
 		logOdds: make([]float64, n), dist: make([]float64, n),
 	}, nil
 }

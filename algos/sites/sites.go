@@ -122,9 +122,6 @@ func (r *Ring) Trust(slot int) float64 { return r.ring[slot].Trust }
 // Weight returns how much the label of a slot's event counted by its source's standing.
 func (r *Ring) Weight(slot int) float64 { return r.ring[slot].Weight }
 
-// Key returns the hash of the tenant, source and id of a slot's event.
-func (r *Ring) Key(slot int) uint64 { return r.ring[slot].Key }
-
 // Since returns how many events came after a slot's.
 func (r *Ring) Since(slot int) int { return (r.next - 1 - slot + Window) % Window }
 

@@ -6,9 +6,9 @@
 //	if err := b.Train(ctx); err != nil {
 //		return err
 //	}
-//	e := b.Ensemble()
-//	p, snr := e.Prob(x), e.SNR()
-//	b.PhiTo(phi) // the probability that each label is true
+//	p := b.Ensemble().Prob(x)
+//	last, ok := b.Last()
+//	snr := last.SNR()
 //
 // # Model
 //

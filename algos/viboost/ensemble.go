@@ -61,10 +61,3 @@ func (e *Ensemble) LogOdds(x []float64) float64 {
 // Prob returns σ(H(x)), the probability that the true label of x is +1. With τ = 1 it
 // is too near ½.
 func (e *Ensemble) Prob(x []float64) float64 { return logistic.Sigmoid(e.LogOdds(x)) }
-
-// SNR returns η₁/η₂ of the training data, true labels for each noisy one. It is 1
-// before the first round.
-func (e *Ensemble) SNR() float64 { return e.eta[0] / e.eta[1] }
-
-// NoiseGrade returns ln ω₂/ω₁, the mode of the log-odds that a noisy label is +1.
-func (e *Ensemble) NoiseGrade() float64 { return logistic.Log(e.omega[1] / e.omega[0]) }

@@ -54,7 +54,6 @@ type Booster struct {
 	data          *boost.Data
 	search        *boost.Search
 	stage         vi.Stage
-	total         float64 // Σ sample weights
 	log           []Round // of the rounds so far; only Round appends
 	stop          boost.Stop
 }
@@ -62,11 +61,10 @@ type Booster struct {
 // A Round is the result of one round. Omega is that of its last pass, Eta that of the
 // last φ.
 type Round struct {
-	Stump      boost.Stump // h, its polarity always +1
-	Alpha      float64     // α, its weight in H, of either sign
-	Omega      [2]float64  // q(ξ) = v-Log([1,−1], 0, ω)
-	Eta        [2]float64  // q(θ) = Beta(η)
-	TrainError float64     // of sign H, by sample weight; H = 0 counts as −1
+	Stump boost.Stump // h, its polarity always +1
+	Alpha float64     // α, its weight in H, of either sign
+	Omega [2]float64  // q(ξ) = v-Log([1,−1], 0, ω)
+	Eta   [2]float64  // q(θ) = Beta(η)
 }
 
 // SNR returns η₁/η₂, the paper's signal-to-noise ratio of the labels: a ratio of the
@@ -88,9 +86,6 @@ func New(d *boost.Data, y []float64, cfg Config) (*Booster, error) {
 		rounds: cfg.Rounds, inner: cfg.Inner, data: d, search: d.NewSearch(),
 		stage: vi.NewStage(slices.Clone(y), weights),
 		log:   make([]Round, 0, cfg.Rounds),
-	}
-	for _, w := range weights {
-		b.total += w
 	}
 	b.stage.Omega = b.stage.Noisy()
 	return b, nil
@@ -126,7 +121,7 @@ func (b *Booster) Round() bool {
 	}
 	r := Round{Stump: b.data.Stump(best), Alpha: α, Omega: s.Omega, Eta: s.Eta}
 	r.Stump.Polarity = 1
-	r.TrainError = s.Add(α) / b.total
+	s.Add(α)
 	b.log = append(b.log, r)
 	return true
 }
@@ -135,27 +130,10 @@ func (b *Booster) Round() bool {
 // boost.Running.
 func (b *Booster) Stopped() boost.Stop { return b.stop }
 
-// Rounds returns the results of all rounds.
-func (b *Booster) Rounds() []Round { return slices.Clone(b.log) }
-
 // Last returns the last round's result; false: no round has run.
 func (b *Booster) Last() (Round, bool) {
 	if len(b.log) == 0 {
 		return Round{}, false
 	}
 	return b.log[len(b.log)-1], true
-}
-
-// PhiTo writes φ, the probability that the label is true, of each row to dst, of
-// length N.
-func (b *Booster) PhiTo(dst []float64) { copyTo(dst, b.stage.Phi) }
-
-// LogOddsTo writes H(xₙ) of each row to dst, of length N.
-func (b *Booster) LogOddsTo(dst []float64) { copyTo(dst, b.stage.Before) }
-
-func copyTo(dst, src []float64) {
-	if len(dst) != len(src) {
-		panic(fmt.Sprintf("viboost: a vector of length %d for %d rows", len(dst), len(src)))
-	}
-	copy(dst, src)
 }

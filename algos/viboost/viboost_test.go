@@ -85,15 +85,15 @@ func TestDegenerateSets(t *testing.T) {
 			t.Errorf("%s: stopped: %v, want %v; error %v", c.name, b.Stopped(), c.stop, err)
 		}
 		φ, H := make([]float64, len(c.y)), make([]float64, len(c.y))
-		b.PhiTo(φ)
-		b.LogOddsTo(H)
+		copy(φ, b.stage.Phi)
+		copy(H, b.stage.Before)
 		for i := range φ {
 			if !(φ[i] >= 0 && φ[i] <= 1) || !(math.Abs(H[i]) <= math.MaxFloat64) {
 				t.Errorf("%s: φ %v, H %v of row %d", c.name, φ[i], H[i], i)
 			}
 		}
-		for k, r := range b.Rounds() {
-			if !(math.Abs(r.Alpha+r.SNR()+r.NoiseGrade()+r.TrainError) <= math.MaxFloat64) {
+		for k, r := range b.log {
+			if !(math.Abs(r.Alpha+r.SNR()+r.NoiseGrade()) <= math.MaxFloat64) {
 				t.Errorf("%s, round %d: %+v", c.name, k, r)
 			}
 		}
@@ -121,8 +121,8 @@ func TestCancelledBetweenRounds(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	if err := b.Train(ctx); !errors.Is(err, cause) || len(b.Rounds()) != 1 {
-		t.Errorf("cancelled: error %v after %d rounds", err, len(b.Rounds()))
+	if err := b.Train(ctx); !errors.Is(err, cause) || len(b.log) != 1 {
+		t.Errorf("cancelled: error %v after %d rounds", err, len(b.log))
 	}
 }
 

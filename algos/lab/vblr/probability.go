@@ -28,13 +28,6 @@ func logBounds(m, a float64) (plus, minus float64) {
 	return blr.JaakkolaJordan.Solve(m, a, 1, 1).Evidence, blr.JaakkolaJordan.Solve(m, a, -1, 1).Evidence
 }
 
-// Normalised returns plus/(plus+minus) of the two Bounds: a probability, within .037 of
-// Exact for a ≤ 50. It is accurate even if both Bounds underflow to 0.
-func Normalised(m, a float64) float64 {
-	plus, minus := logBounds(m, a)
-	return logistic.Sigmoid(plus - minus)
-}
-
 // Interval returns the central credible interval of the probability p = σ(z), σ(m ± q√a)
 // with q the normal quantile at (1+level)/2. It is exact for z ~ N(m, a), because σ is
 // monotone. It panics if level is not in (0, 1).

@@ -32,7 +32,7 @@ func TestBoundsAreEquation35(t *testing.T) {
 		if d := math.Abs(minus - math.Exp(slow35(t, w, v, x, -1))); d > 1e-12 {
 			t.Errorf("m=%v a=%v: bound of −1 is %v, off by %g", m, a, minus, d)
 		}
-		if got, want := Normalised(m, a), plus/(plus+minus); math.Abs(got-want) > 1e-14 {
+		if got, want := Predict(m, a, 0.9).Normalised, plus/(plus+minus); math.Abs(got-want) > 1e-14 {
 			t.Errorf("m=%v a=%v: normalised %v, want %v", m, a, got, want)
 		}
 	}
