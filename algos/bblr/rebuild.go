@@ -54,7 +54,8 @@ func Rebuild(ctx context.Context, x [][]float64, y, weight []float64) (*Linear, 
 	})
 	w := make([]float64, p.D)
 	start := s.Value(w)
-	if _, err := s.SearchRange(ctx, w, sla.Level{Gamma: rebuildGamma, Radius: sla.FirstRadius, Spacing: sla.FirstSpacing}); err != nil {
+	only := sla.Level{Gamma: rebuildGamma, Radius: sla.FirstRadius, Spacing: sla.FirstSpacing}
+	if _, err := s.SearchRange(ctx, w, only); err != nil {
 		return nil, err
 	}
 	if err := sla.CheckLosses(start, s.Value(w)); err != nil {

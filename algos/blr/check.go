@@ -46,12 +46,14 @@ func (p *Posterior) Check() error {
 		deviations[j] = math.Sqrt(v)
 		least, most = least-logistic.Log(l), most+logistic.Log(v)
 	}
-	if slack := 1 + float64(boundSlack*(math.Abs(least)+math.Abs(most))); !(p.logDetV >= least-slack && p.logDetV <= most+slack) {
+	slack := 1 + float64(boundSlack*(math.Abs(least)+math.Abs(most)))
+	if !(p.logDetV >= least-slack && p.logDetV <= most+slack) {
 		return bad("ln|V| = %v, want %v to %v", p.logDetV, least, most)
 	}
 	for k, a := range []triangle.Matrix{precision, cov} {
 		if i, j, ok := a.Minors(n, 1+boundSlack); !ok {
-			return bad("%s %v of the inputs %d and %d, %v and %v of each", []string{"precision", "covariance"}[k], a.At(n, i, j), i, j, a.At(n, i, i), a.At(n, j, j))
+			return bad("%s %v of the inputs %d and %d, %v and %v of each", []string{"precision", "covariance"}[k],
+				a.At(n, i, j), i, j, a.At(n, i, i), a.At(n, j, j))
 		}
 	}
 

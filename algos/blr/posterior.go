@@ -100,7 +100,8 @@ func New(cfg Config) (*Posterior, error) {
 	}
 	for j, m := range cfg.Mean {
 		if !(math.Abs(m) <= MaxInput) {
-			errs = append(errs, fmt.Errorf("blr: prior mean of input %d is %v: want a finite number up to %g", j, m, float64(MaxInput)))
+			errs = append(errs, fmt.Errorf("blr: prior mean of input %d is %v: want a finite number up to %g",
+				j, m, float64(MaxInput)))
 		}
 	}
 	for j, τ := range cfg.Precision {
@@ -113,13 +114,16 @@ func New(cfg Config) (*Posterior, error) {
 		errs = append(errs, fmt.Errorf("blr: unknown site %d: want RVGA, JaakkolaJordan or ExactRVGA", cfg.Approximation))
 	}
 	if cfg.Refactor < 0 || int64(cfg.Refactor) > math.MaxUint32 {
-		errs = append(errs, fmt.Errorf("blr: refactor %d: want a count of updates, or 0 for %d", cfg.Refactor, defaultRefactor))
+		errs = append(errs, fmt.Errorf("blr: refactor %d: want a count of updates, or 0 for %d",
+			cfg.Refactor, defaultRefactor))
 	}
 	if cfg.HalfLife != 0 && !validHalfLife(cfg.HalfLife) {
-		errs = append(errs, fmt.Errorf("blr: half-life %v: want a count of events from 1 on, or 0 for no forgetting", cfg.HalfLife))
+		errs = append(errs, fmt.Errorf("blr: half-life %v: want a count of events from 1 on, or 0 for no forgetting",
+			cfg.HalfLife))
 	}
 	if cfg.XiTolerance != 0 && !validTolerance(cfg.XiTolerance) {
-		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: want a number above 0, or 0 for the fixed point", cfg.XiTolerance))
+		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: want a number above 0, or 0 for the fixed point",
+			cfg.XiTolerance))
 	}
 	if cfg.XiTolerance != 0 && cfg.Approximation != JaakkolaJordan {
 		errs = append(errs, fmt.Errorf("blr: xi tolerance %v: the site %v has no ξ", cfg.XiTolerance, cfg.Approximation))

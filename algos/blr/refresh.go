@@ -55,7 +55,8 @@ func (p *Posterior) refresh(site *Site) (moved float64, err error) {
 		a, m = max(triangle.Dot(x, p.u), 0), triangle.InOrder(p.mean, x)
 		h, eta, rest = 0, 0, 1
 	} else if float64(a*(1-beyondPrior)) > float64(prior*rest) {
-		return 0, fmt.Errorf("blr: refresh a site without which the variance along x is %v, the prior's is %v: %w", a/rest, prior, ErrIndefinite)
+		return 0, fmt.Errorf("blr: refresh a site without which the variance along x is %v, the prior's is %v: %w",
+			a/rest, prior, ErrIndefinite)
 	}
 	st := p.solve((m-float64(eta*a))/rest, min(a/rest, prior), site.Y, phi)
 	dh, de := st.H-h, st.Eta-eta
@@ -111,7 +112,8 @@ func Merge(parts ...*Posterior) (*Posterior, error) {
 	first := parts[0]
 	for k, q := range parts[1:] {
 		if !q.Alike(first) {
-			return nil, fmt.Errorf("blr: merge: part %d and part 0 differ in inputs, prior, site, half-life, schedule, tolerance or block", k+1)
+			return nil, fmt.Errorf("blr: merge: part %d and part 0 differ in inputs, prior, site, "+
+				"half-life, schedule, tolerance or block", k+1)
 		}
 	}
 	m := first.Clone()

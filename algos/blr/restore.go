@@ -33,7 +33,8 @@ func Read(r *codec.Reader, fresh *Posterior) *Posterior {
 // numbers that learning cannot produce. It costs as much as Check.
 func (p *Posterior) CheckAs(fresh *Posterior) error {
 	if !p.Alike(fresh) {
-		return fmt.Errorf("a head of %d inputs and site %v does not match the configuration: its prior, half-life or site is another", p.Dim(), p.Approximation())
+		return fmt.Errorf("a head of %d inputs and site %v does not match the configuration: "+
+			"its prior, half-life or site is another", p.Dim(), p.Approximation())
 	}
 	for j, w := range p.mean {
 		if !(math.Abs(w) <= sane) {

@@ -103,7 +103,8 @@ func (p *Posterior) Unlearn(site Site) (Receipt, error) {
 		rest = a / after
 	} else {
 		if float64(a*(1-beyondPrior)) > float64(prior*rest) {
-			return Receipt{}, fmt.Errorf("blr: withdraw a site that leaves the variance %v along x, the prior's is %v: %w", a/rest, prior, ErrIndefinite)
+			return Receipt{}, fmt.Errorf("blr: withdraw a site that leaves the variance %v along x, the prior's is %v: %w",
+				a/rest, prior, ErrIndefinite)
 		}
 		p.write()
 		p.addSite(x, -h, -eta, m, a)

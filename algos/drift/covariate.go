@@ -39,7 +39,8 @@ func (cfg *CovariateConfig) fill() error {
 	setDefault(&cfg.Threshold, 0.65)
 	err := checkNumber("covariate: threshold", cfg.Threshold, 1e-3, clipResidual)
 	if cfg.Window < 1 || cfg.Window >= covariateMemory {
-		err = errors.Join(err, fmt.Errorf("drift: covariate: a window of %d events: want 1 to %d", cfg.Window, covariateMemory-1))
+		err = errors.Join(err, fmt.Errorf("drift: covariate: a window of %d events: want 1 to %d",
+			cfg.Window, covariateMemory-1))
 	}
 	return err
 }
@@ -192,7 +193,8 @@ func (c *Covariate) UnmarshalBinary(b []byte) error {
 	if q.events > mostSeen || q.since > mostSeen {
 		r.Fail("%d events, changed at %d", q.events, q.since)
 	}
-	if !(math.Abs(q.reference) <= most && q.scale >= leastScale && q.scale <= 2*most && math.Abs(q.lasting) <= 1.001*clipResidual && math.Abs(q.level) <= 2.001*clipResidual) {
+	if !(math.Abs(q.reference) <= most && q.scale >= leastScale && q.scale <= 2*most &&
+		math.Abs(q.lasting) <= 1.001*clipResidual && math.Abs(q.level) <= 2.001*clipResidual) {
 		r.Fail("reference %v, scale %v, level %v", q.reference, q.scale, q.level)
 	}
 	if err := r.Close(); err != nil {

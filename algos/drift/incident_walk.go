@@ -76,7 +76,9 @@ func (w *walk) read(r *codec.Reader, rule walkRule) {
 	r.FiniteTo(&w.mean, &w.spread, &w.excess)
 	r.Uint64To(&w.spell)
 	if w.events > walkMemory || !isProbability(w.mean) || !isProbability(w.spread) || w.spell > walkSettle ||
-		!(w.excess >= 0 && w.excess <= rule.threshold(w)) || w.events < walkQuiet && (w.excess > 0 || w.up()) || w.up() && w.excess == 0 {
-		r.Fail("a walk of %d events: mean %v, variance %v, excess %v, %d events up", w.events, w.mean, w.spread, w.excess, w.spell)
+		!(w.excess >= 0 && w.excess <= rule.threshold(w)) || w.events < walkQuiet && (w.excess > 0 || w.up()) ||
+		w.up() && w.excess == 0 {
+		r.Fail("a walk of %d events: mean %v, variance %v, excess %v, %d events up",
+			w.events, w.mean, w.spread, w.excess, w.spell)
 	}
 }

@@ -82,7 +82,8 @@ func (n *LabelNoise) AppendBinary(dst []byte) ([]byte, error) {
 func (n *LabelNoise) wholes() []uint64 {
 	s := &n.spans
 	all := make([]uint64, 0, 11)
-	for _, v := range [...]int{n.cfg.Dim, s.perClass, s.rounds, s.inner, s.bins, s.every, s.memory, s.lag, s.least, s.recent, s.settle} {
+	for _, v := range [...]int{n.cfg.Dim, s.perClass, s.rounds, s.inner, s.bins, s.every, s.memory, s.lag, s.least,
+		s.recent, s.settle} {
 		all = append(all, uint64(v))
 	}
 	return all

@@ -131,7 +131,8 @@ type Monitor struct {
 
 // NewMonitor returns a Monitor before any event. It reports every bad field.
 func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
-	m := &Monitor{head: cfg.Head, credulous: cfg.Credulous, flipRate: trust.FirstFlipRate, surprise: cfg.Surprise, incidents: new(Incidents)}
+	m := &Monitor{head: cfg.Head, credulous: cfg.Credulous, flipRate: trust.FirstFlipRate, surprise: cfg.Surprise,
+		incidents: new(Incidents)}
 	var err1, err2, err3 error
 	m.noise, err1 = NewLabelNoise(cfg.Noise)
 	m.covariate, err2 = NewCovariate(cfg.Covariate)
@@ -149,7 +150,8 @@ func (m *Monitor) Observe(dst []Change, o *Observation, count uint64, r task.Run
 		}
 		return dst // what this raises or clears, the next event reports
 	}
-	e := Evidence{Event: o.Event, Spam: o.Label > 0, Prob: logistic.Sigmoid(o.LogOdds), Source: o.Source, Accused: o.Accused}
+	e := Evidence{Event: o.Event, Spam: o.Label > 0, Prob: logistic.Sigmoid(o.LogOdds), Source: o.Source,
+		Accused: o.Accused}
 	m.predict(o, &e, count)
 	if m.surprise {
 		m.covariate.ObserveLog(count, o.Surprise)
@@ -263,7 +265,8 @@ func (m *Monitor) Retune(cfg MonitorConfig) error {
 // Alarms returns label noise, covariate, concept, source and unknown, in this order. Each is
 // raised while an incident of this kind is open. Source has the numbers of label noise.
 func (m *Monitor) Alarms() [5]Alarm {
-	all := [5]Alarm{{KindLabelNoise, m.noise.Status()}, {KindCovariate, m.covariate.Status()}, {KindConcept, m.concept.Status()},
+	all := [5]Alarm{{KindLabelNoise, m.noise.Status()}, {KindCovariate, m.covariate.Status()},
+		{KindConcept, m.concept.Status()},
 		{KindSource, m.noise.Status()}, {KindUnknown, m.incidents.suspected()}}
 	for i := range all {
 		s := &all[i].Status

@@ -8,7 +8,10 @@ import (
 // filterWords are in the names of the fields of many filters. A field whose name begins
 // with "x-" and contains one of them is a mark.
 var filterWords = []string{
-	"spam",        // X-Spam-* (SpamAssassin, Exim, Stalwart), X-Rspamd-*, X-DSPAM-*, X-Spambayes-*, X-SpamProbe, X-GMX-Antispam, X-MS-Exchange-Organization-Antispam-*, X-Forefront-Antispam-*, X-Microsoft-Antispam*, X-Proofpoint-Spam-Details, X-Suspected-Spam, …
+	// X-Spam-* (SpamAssassin, Exim, Stalwart), X-Rspamd-*, X-DSPAM-*, X-Spambayes-*, X-SpamProbe,
+	// X-GMX-Antispam, X-MS-Exchange-Organization-Antispam-*, X-Forefront-Antispam-*,
+	// X-Microsoft-Antispam*, X-Proofpoint-Spam-Details, X-Suspected-Spam, …
+	"spam",
 	"phish",       // X-KSMG-AntiPhishing, X-Gm-Phishy, X-MS-Exchange-Organization-PhishThresholdLevel
 	"mailscanner", // X-MailScanner*, X-<organisation>-MailScanner-*
 }

@@ -80,8 +80,10 @@ func (s *Standardiser) Check(rows uint64, most float64) error {
 		return fmt.Errorf("standardiser of %d rows, want %d", s.rows, rows)
 	}
 	for j, mean := range s.mean {
-		if !(math.Abs(mean) <= most && s.m[j] <= float64(rows)*most*most) { // the variance within ±most is at most its square
-			return fmt.Errorf("standardiser: column %d has the mean %v and M = %v after %d rows within ±%v", j, mean, s.m[j], rows, most)
+		// The variance within ±most is at most its square.
+		if !(math.Abs(mean) <= most && s.m[j] <= float64(rows)*most*most) {
+			return fmt.Errorf("standardiser: column %d has the mean %v and M = %v after %d rows within ±%v",
+				j, mean, s.m[j], rows, most)
 		}
 	}
 	return nil

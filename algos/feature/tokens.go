@@ -89,7 +89,8 @@ func appendTokens(dst []Token, all []byte, begin, end int, where string, links b
 			for at < to && !isSpace(all[begin+at]) {
 				at++
 			}
-			dst = append(dst, Token{Begin: begin + from, End: begin + at, Mark: true, Text: all[begin+from : begin+at], Where: where})
+			dst = append(dst, Token{Begin: begin + from, End: begin + at, Mark: true, Text: all[begin+from : begin+at],
+				Where: where})
 		}
 	}
 	for ; len(bounds) > 0; bounds = bounds[2:] {

@@ -46,7 +46,8 @@ func (t *Trace) Resolve(index []uint32) {
 		t.first = map[uint32]int32{}
 	}
 	clear(t.first)
-	t.Shared, t.content = append(t.Shared[:0], make([]bool, len(index))...), append(t.content[:0], make([]uint64, len(index))...)
+	t.Shared, t.content = append(t.Shared[:0], make([]bool, len(index))...),
+		append(t.content[:0], make([]uint64, len(index))...)
 	for k, i := range index {
 		if _, known := t.first[i]; !known {
 			t.first[i] = int32(k)

@@ -21,8 +21,8 @@ type Adoption struct {
 
 // Adopt changes m to cfg and to this program's numerics, and records the last 32 changes.
 // Only Adoptable fields may differ: they need no new table or head. Other differences are
-// an error that names them, and m is unchanged. WithoutSources can only become shorter. A shorter DuplicateWindow keeps the latest
-// events; a longer one cannot recover older ones.
+// an error that names them, and m is unchanged. WithoutSources can only become shorter. A
+// shorter DuplicateWindow keeps the latest events; a longer one cannot recover older ones.
 func (m *Model) Adopt(cfg Config) error {
 	if cfg = cfg.filled(); cfg.frozen == nil && cfg.Frozen == m.cfg.Frozen {
 		cfg.frozen = m.cfg.frozen
@@ -31,7 +31,8 @@ func (m *Model) Adopt(cfg Config) error {
 		return fmt.Errorf("adopt configuration: %w", err)
 	}
 	if d := cfg.differences(m.cfg, true); len(d) > 0 {
-		return fmt.Errorf("adopt configuration: a model of %d events cannot change %s; leave these as they were, or start a new model",
+		return fmt.Errorf("adopt configuration: a model of %d events cannot change %s; "+
+			"leave these as they were, or start a new model",
 			m.events, strings.Join(d, "; "))
 	}
 	if err := cfg.leavesOutMore(m.cfg); err != nil {

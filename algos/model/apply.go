@@ -132,7 +132,8 @@ func (m *Model) tick(s *submodel, in *features, ex *Example, how *teaching, effe
 	}
 	o := drift.Observation{
 		X: in.x, Inputs: in.inputs, Label: sign(ex.Spam), LogOdds: in.head.LogOdds, Leverage: in.head.Variance,
-		Standing: effect.Standing, Accused: effect.Accused, Muted: how.unwatched(), ID: ex.ID, Source: ex.Source, Event: m.events + 1,
+		Standing: effect.Standing, Accused: effect.Accused, Muted: how.unwatched(), ID: ex.ID, Source: ex.Source,
+		Event: m.events + 1,
 	}
 	if s.surprise != noExpert {
 		o.Surprise = in.scores[s.surprise].Surprise

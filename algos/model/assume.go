@@ -41,7 +41,8 @@ func (m *Model) taught() bool {
 // have given 5 labels of each class.
 func (m *Model) assumes(ex *Example) bool {
 	message, s := m.message(ex.Body.Tenant, ex.Of), m.submodel(&ex.Body)
-	return m.labels.Get(message).State == lastlabel.Unknown && m.taught() && (s == nil || len(s.sites.Of(nil, message)) == 0)
+	return m.labels.Get(message).State == lastlabel.Unknown && m.taught() &&
+		(s == nil || len(s.sites.Of(nil, message)) == 0)
 }
 
 // assumedSource is the source of assumed labels in sites and last labels.

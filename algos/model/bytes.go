@@ -85,7 +85,8 @@ type about struct {
 }
 
 func (m *Model) about() ([]byte, error) {
-	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions, Sources: m.roles, LeftOut: m.leftOut, Assumed: m.assumed})
+	return json.Marshal(about{Numerics: m.numerics, Config: m.cfg, Adopted: m.adoptions, Sources: m.roles,
+		LeftOut: m.leftOut, Assumed: m.assumed})
 }
 
 // canonical reports whether text is a as json.Marshal writes it, with m's configuration and
@@ -243,10 +244,12 @@ func restore(b []byte) (*Model, error) {
 			}
 		}
 	}
-	if m.events > mostEvents || m.leftOut > m.events || m.unlearnt > m.events || learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events ||
+	if m.events > mostEvents || m.leftOut > m.events || m.unlearnt > m.events ||
+		learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events ||
 		m.assumed.Spam > m.spam || m.assumed.Ham > learnt || m.spam > learnt || m.spam+m.assumed.Ham > learnt ||
 		uint64(m.seen.Len()) > m.events {
-		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, %d learnt by its sub-models, %d unlearnt, %d left out, %d known again",
+		return nil, fmt.Errorf("its counts disagree: %d events, %d of them spam, "+
+			"%d learnt by its sub-models, %d unlearnt, %d left out, %d known again",
 			m.events, m.spam, learnt, m.unlearnt, m.leftOut, m.seen.Len())
 	}
 	return m, nil
@@ -258,7 +261,8 @@ func split(b []byte) (section [sectionCount][]byte, err error) {
 		return section, errors.New("these are not a model's bytes")
 	}
 	if v, n := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:]); v != version || n != sectionCount {
-		return section, fmt.Errorf("version %d with %d sections; this program reads version %d with %d", v, n, version, sectionCount)
+		return section, fmt.Errorf("version %d with %d sections; this program reads version %d with %d",
+			v, n, version, sectionCount)
 	}
 	if binary.LittleEndian.Uint64(b[headerSize-8:]) != xxhash.Sum64(b[:headerSize-8]) {
 		return section, errors.New("the header's checksum is wrong")

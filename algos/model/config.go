@@ -243,7 +243,8 @@ func (c Config) validate() error {
 }
 
 // JSON returns c in canonical form: every field filled in, names sorted where their
-// order means nothing. personal_experts, frozen, without_sources and set_aside are left out if they are empty. Equal configurations have equal bytes.
+// order means nothing. personal_experts, frozen, without_sources and set_aside are left out
+// if they are empty. Equal configurations have equal bytes.
 func (c Config) JSON() []byte {
 	b, err := json.Marshal(c.filled())
 	if err != nil {

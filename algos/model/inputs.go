@@ -161,7 +161,8 @@ func expertInputs(experts []*text.Entry, frozen *text.Frozen, other float64) (gr
 	if frozen != nil {
 		e := experts[0]
 		groups = append(groups, group{
-			names: []string{frozenInput}, refs: []inputRef{{len(experts), 0}}, mean: e.Mean / opinions, variance: e.Variance / opinions, witness: e.Witness,
+			names: []string{frozenInput}, refs: []inputRef{{len(experts), 0}}, mean: e.Mean / opinions,
+			variance: e.Variance / opinions, witness: e.Witness,
 			fill: func(dst []float64, in *features, _ *submodel) { dst[0] = in.frozen },
 		})
 	}

@@ -56,7 +56,8 @@ func (c Config) checkWithoutSources() (errs []error) {
 func (c Config) leavesOutMore(model Config) error {
 	for _, name := range c.WithoutSources {
 		if !slices.Contains(model.WithoutSources, name) {
-			return fmt.Errorf("without_sources: what source %s has taught would stay: make a new model without it under another name", quote(name))
+			return fmt.Errorf("without_sources: what source %s has taught would stay: "+
+				"make a new model without it under another name", quote(name))
 		}
 	}
 	return nil

@@ -98,13 +98,14 @@ type Effect struct {
 	Unassumed  bool       // Assume: the message has a label, or people have hardly taught: nothing was learnt
 	LeftOut    bool       // of Config.WithoutSources: it moved the clock alone, and all other fields are zero
 	Prediction Prediction // Learn and Relearn: after withdrawing, before learning
-	Phi        float64    // Learn and Relearn: probability that the label is true, by the flip rate of its source (Config.TrustBy)
-	Standing   float64    // Learn and Relearn: how much the label counts by its source's standing, 0 to 1
-	Accused    bool       // the labels of its source contradict those of the other sources
-	Epsilon    float64    // flip rate of the labels of this kind of body, after the event
-	Receipt    *Receipt   // Relearn, Unlearn and Correct: what was withdrawn; nil if a correction found no label
-	Alerts     []Alert    // alarms that the event raised or cleared
-	Rebuilds   []Rebuild  // ensembles that take effect now, or could not be rebuilt
+	// Learn and Relearn: probability that the label is true, by the flip rate of its source (Config.TrustBy)
+	Phi      float64
+	Standing float64   // Learn and Relearn: how much the label counts by its source's standing, 0 to 1
+	Accused  bool      // the labels of its source contradict those of the other sources
+	Epsilon  float64   // flip rate of the labels of this kind of body, after the event
+	Receipt  *Receipt  // Relearn, Unlearn and Correct: what was withdrawn; nil if a correction found no label
+	Alerts   []Alert   // alarms that the event raised or cleared
+	Rebuilds []Rebuild // ensembles that take effect now, or could not be rebuilt
 }
 
 // A RefusedError says why a body can neither be learnt nor scored. The event is a dead

@@ -67,7 +67,8 @@ func formatKey(key uint64) string { return fmt.Sprintf("%016x", key) }
 func parseKey(text string) (uint64, error) {
 	key, err := strconv.ParseUint(text, 16, 64)
 	if err != nil || key == 0 || formatKey(key) != text {
-		return 0, fmt.Errorf("set_aside: %s is not the key of an event: 16 hexadecimal digits, as in a dead letter", quote(text))
+		return 0, fmt.Errorf("set_aside: %s is not the key of an event: 16 hexadecimal digits, as in a dead letter",
+			quote(text))
 	}
 	return key, nil
 }
@@ -85,7 +86,8 @@ func keysOf(c *Config) (keys []uint64) {
 // checkSetAside returns what is wrong with the keys.
 func (c Config) checkSetAside() (errs []error) {
 	if n := len(c.SetAside); n > MostSetAside {
-		errs = append(errs, fmt.Errorf("set_aside: %d events, more than %d: a defect that so many events meet must be mended first", n, MostSetAside))
+		errs = append(errs, fmt.Errorf("set_aside: %d events, more than %d: "+
+			"a defect that so many events meet must be mended first", n, MostSetAside))
 	}
 	for _, text := range c.SetAside {
 		if _, err := parseKey(text); err != nil {
@@ -109,7 +111,8 @@ func (m *Model) SetAside(key string) error {
 		return nil
 	}
 	if m.seen.Has(n) {
-		return fmt.Errorf("set_aside: event %s was learnt, and would stay: make a new model without it under another name", key)
+		return fmt.Errorf("set_aside: event %s was learnt, and would stay: make a new model without it under another name",
+			key)
 	}
 	cfg := m.cfg
 	cfg.SetAside = slices.Insert(slices.Clone(cfg.SetAside), at, key)

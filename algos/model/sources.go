@@ -24,7 +24,8 @@ func (m *Model) SetRole(source string, role trust.Role) error {
 	case role > trust.Muted:
 		return &RefusedError{fmt.Sprintf("role %d is unknown", role)}
 	case len(source) > mostSourceName || !utf8.ValidString(source):
-		return &RefusedError{fmt.Sprintf("the name of a source has %d bytes, more than %d, or is not UTF-8", len(source), mostSourceName)}
+		return &RefusedError{fmt.Sprintf("the name of a source has %d bytes, more than %d, or is not UTF-8",
+			len(source), mostSourceName)}
 	case role == trust.Ordinary:
 		delete(m.roles, source)
 	case !known && len(m.roles) >= MostRoles:
@@ -74,7 +75,8 @@ func (m *Model) Sources() (all []Source) {
 		}
 	}
 	slices.SortFunc(all, func(a, b Source) int {
-		return cmp.Or(cmp.Compare(b.Labels, a.Labels), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Body, b.Body))
+		return cmp.Or(cmp.Compare(b.Labels, a.Labels), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key),
+			cmp.Compare(a.Body, b.Body))
 	})
 	return all
 }

@@ -201,8 +201,8 @@ func (s *spec) newStack() *stack.Stack {
 		return nil
 	}
 	c := stack.Config{
-		Ensembles: s.ensembles, Inputs: s.layout.raw, Window: s.cfg.Window, Rebuild: s.cfg.Rebuild, Rounds: s.cfg.Rounds, Memory: s.memory,
-		Gated: s.kind == ofText,
+		Ensembles: s.ensembles, Inputs: s.layout.raw, Window: s.cfg.Window, Rebuild: s.cfg.Rebuild,
+		Rounds: s.cfg.Rounds, Memory: s.memory, Gated: s.kind == ofText,
 	}
 	if ρ := s.cfg.SecondHead; ρ > 0 {
 		c.Second = s.newHead(s.headSpec.Site, blr.HalfLife(ρ))

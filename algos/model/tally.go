@@ -155,7 +155,8 @@ func (t *tally) spread() {
 func (t *tally) sorted() []Word {
 	all := slices.DeleteFunc(t.all, func(w Word) bool { return w.Contribution == 0 })
 	slices.SortFunc(all, func(a, b Word) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution)), cmp.Compare(a.Where, b.Where), cmp.Compare(a.Text, b.Text))
+		return cmp.Or(cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution)), cmp.Compare(a.Where, b.Where),
+			cmp.Compare(a.Text, b.Text))
 	})
 	return all
 }

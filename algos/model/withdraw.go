@@ -53,8 +53,9 @@ func (m *Model) withdrawAll(s *submodel, slots []int, source uint64, in *feature
 }
 
 // withdraw removes the event in slot from the sub-model: its current sites and the experts'
-// counts. The caller marks it as withdrawn. in are the features of a body with these hashes. An expert whose part of the body
-// is not the one that was learnt keeps its counts. After an error nothing has changed.
+// counts. The caller marks it as withdrawn. in are the features of a body with these hashes.
+// An expert whose part of the body is not the one that was learnt keeps its counts. After an
+// error nothing has changed.
 func (s *submodel) withdraw(slot int, in *features, hashes bodyHashes) (Receipt, error) {
 	r := Receipt{Trust: s.sites.Trust(slot), Standing: s.sites.Weight(slot), Since: s.sites.Since(slot)}
 	apply := func() {}

@@ -38,7 +38,8 @@ func newSample(d *boost.Data, y, weights []float64, rounds int) (sample, error) 
 		rounds = DefaultRounds
 	}
 	if rounds < 0 || rounds > boost.MaxRounds {
-		errs = append(errs, fmt.Errorf("poeboost: %d rounds: want 1 to %d, or 0 for %d", rounds, boost.MaxRounds, DefaultRounds))
+		errs = append(errs, fmt.Errorf("poeboost: %d rounds: want 1 to %d, or 0 for %d",
+			rounds, boost.MaxRounds, DefaultRounds))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return sample{}, err

@@ -171,7 +171,8 @@ func (r *Ring) Remaining() iter.Seq[int] {
 
 // Why an event cannot be withdrawn.
 var (
-	ErrUnknown   = errors.New("no event of this id is known: it was never learnt, or is older than the window of withdrawals")
+	ErrUnknown = errors.New("no event of this id is known: " +
+		"it was never learnt, or is older than the window of withdrawals")
 	ErrWithdrawn = errors.New("the event has been withdrawn already")
 	ErrOtherBody = errors.New("the body is not the one that was learnt")
 	ErrNotOwn    = errors.New("the event of this id is another source's, and this source may withdraw its own alone")
@@ -297,7 +298,8 @@ func Read(from *codec.Reader, shape Shape) *Ring {
 		return r
 	}
 	r.next, r.ring = int(next), make([]Site, n)
-	r.x, r.z, r.counted = make([]float64, n*shape.Inputs), make([]float64, n*shape.Stacker), make([]float64, n*shape.Counters)
+	r.x, r.z, r.counted = make([]float64, n*shape.Inputs), make([]float64, n*shape.Stacker),
+		make([]float64, n*shape.Counters)
 	for slot := range r.ring {
 		r.readSite(from, slot)
 	}
@@ -321,7 +323,8 @@ func (r *Ring) readSite(from *codec.Reader, slot int) {
 		readSite(from, &s.Second)
 	}
 	h := &s.Head
-	if ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) && h.Phi > 0 && h.Phi <= blr.MostPower &&
+	if ok := flags <= 3 && !(s.stacked && r.Stacker == 0) && (h.Y == 1 || h.Y == -1) &&
+		h.Phi > 0 && h.Phi <= blr.MostPower &&
 		h.H >= 0 && s.Stacker.H >= 0 && s.Second.H >= 0 && s.Trust >= 0 && s.Trust <= 1 && s.Weight >= 0 && s.Weight <= 1 &&
 		within(r.Counted(slot), 0, blr.MostPower) && within(r.inputs(slot), -mostInput, mostInput) &&
 		within(r.stackerInputs(slot), -mostAnswer, mostAnswer); !ok {
@@ -347,7 +350,8 @@ func (r *Ring) Check(head, stacker, second *blr.Posterior) error {
 	for slot := range r.ring {
 		s := &r.ring[slot]
 		if !fits(&s.Head, head) || s.stacked && !fits(&s.Stacker, stacker) || r.Second && !fits(&s.Second, second) {
-			return fmt.Errorf("slot %d was made after %d, %d and %d fadings", slot, s.Head.Fades, s.Stacker.Fades, s.Second.Fades)
+			return fmt.Errorf("slot %d was made after %d, %d and %d fadings",
+				slot, s.Head.Fades, s.Stacker.Fades, s.Second.Fades)
 		}
 	}
 	return nil

@@ -132,7 +132,8 @@ func New(cfg Config) *Stack {
 	for j := 2; j < n; j++ {
 		mean[j], precision[j] = headWeight/float64(n-2), 1/otherVariance
 	}
-	stacker, err := blr.New(blr.Config{Dim: n, Mean: mean, Precision: precision, Approximation: blr.RVGA, HalfLife: blr.HalfLife(cfg.Memory)})
+	stacker, err := blr.New(blr.Config{Dim: n, Mean: mean, Precision: precision, Approximation: blr.RVGA,
+		HalfLife: blr.HalfLife(cfg.Memory)})
 	if err != nil {
 		panic(err) // the prior above is valid
 	}
@@ -226,7 +227,8 @@ func doubt(b1, a1, b2, a2 float64) float64 {
 // mean that Predict returned. own are the head's own contributions. Standard deviations
 // of inputs are the heads', combined as in (1); those of ensembles are the stacker's. The
 // constant includes the stacker's constant.
-func (s *Stack) Contributions(dst []blr.Contribution, c *Scratch, x []float64, own []blr.Contribution) []blr.Contribution {
+func (s *Stack) Contributions(dst []blr.Contribution, c *Scratch, x []float64,
+	own []blr.Contribution) []blr.Contribution {
 	var second []blr.Contribution
 	if s.second != nil {
 		c.parts = s.second.Contributions(c.parts[:0], x)
@@ -256,7 +258,8 @@ type Answers struct{ Head, Stack float64 }
 // gives it. If s was ready, Predict must have been called for the event with scratch, and
 // answers have its outcome. Else answers are not read. Learn returns the sites of the
 // stacker, without X if s was not ready, and of the second head, if there is one.
-func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, a Answers, count uint64) (stacker, second blr.Site) {
+func (s *Stack) Learn(scratch *Scratch, e Event, row Row, weight float64, a Answers,
+	count uint64) (stacker, second blr.Site) {
 	if s.Ready() {
 		stacker = s.stacker.Update(scratch.z, row.Label, weight)
 		if s.gated {

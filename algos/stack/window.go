@@ -56,7 +56,8 @@ func (w *window) withdraw(back int, next uint64) {
 func (w *window) last(n, since int, count uint64) *ensemble.Window {
 	n = min(n, len(w.rows)-since)
 	out := &ensemble.Window{
-		Dim: w.dim, Rounds: w.rounds, Inputs: make([]float32, 0, n*w.dim), Labels: make([]float64, 0, n), Weights: make([]float64, 0, n),
+		Dim: w.dim, Rounds: w.rounds, Inputs: make([]float32, 0, n*w.dim), Labels: make([]float64, 0, n),
+		Weights: make([]float64, 0, n),
 	}
 	for back := since + n - 1; back >= since; back-- {
 		i := w.at(back)

@@ -218,5 +218,6 @@ func (e *AdaGrad) UnmarshalBinary(b []byte) error {
 }
 
 func validWeight(c pair) bool {
-	return c.a >= -math.MaxFloat32 && c.a <= math.MaxFloat32 && c.b >= 0 && c.b <= math.MaxFloat32 && !math.Signbit(float64(c.b))
+	return c.a >= -math.MaxFloat32 && c.a <= math.MaxFloat32 && c.b >= 0 && c.b <= math.MaxFloat32 &&
+		!math.Signbit(float64(c.b))
 }

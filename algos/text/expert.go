@@ -145,7 +145,9 @@ var (
 	openingGrams = textList(0, func(h *feature.Hasher, v *View, text []byte) {
 		opening(h, v, text[:min(len(text), openingBytes)])
 	})
-	numbers = &List{Bits: 0, Part: OfNumbers, Read: func(h *feature.Hasher, v *View, p *Parts) { h.Numbers(&v.Sparse, p.Numbers) }}
+	numbers = &List{Bits: 0, Part: OfNumbers, Read: func(h *feature.Hasher, v *View, p *Parts) {
+		h.Numbers(&v.Sparse, p.Numbers)
+	}}
 )
 
 var opening = grams(4)
@@ -261,8 +263,10 @@ const (
 // and withdrawals.
 var Messages = []*Entry{
 	full(adaGrad(HeaderWords, headerWords, "header words", AdaGradConfig{Rate: 1, Margin: 8})),
-	full(naiveBayes(Text4GramsBayes, text4Grams, "text 4-grams (naive Bayes)", NaiveBayesConfig{Shrinkage: 10, Margin: 20, Inputs: 2, Surprise: true})),
-	full(naiveBayes(TextWordsBayes, textWords, "text words (naive Bayes)", NaiveBayesConfig{Shrinkage: 2, Margin: 7, Inputs: 3})),
+	full(naiveBayes(Text4GramsBayes, text4Grams, "text 4-grams (naive Bayes)",
+		NaiveBayesConfig{Shrinkage: 10, Margin: 20, Inputs: 2, Surprise: true})),
+	full(naiveBayes(TextWordsBayes, textWords, "text words (naive Bayes)",
+		NaiveBayesConfig{Shrinkage: 2, Margin: 7, Inputs: 3})),
 	full(adaGrad(Text5Grams, text5Grams, "text 5-grams", AdaGradConfig{Rate: 1, Margin: 8})),
 	full(adaGrad(TextWords, textWords, "text words", AdaGradConfig{Rate: 1, Margin: 8})),
 	full(adaGrad(TextWordsRobust, textWords, "text words (robust)", AdaGradConfig{Rate: 1, Margin: 8, Robust: true})),
@@ -270,21 +274,24 @@ var Messages = []*Entry{
 	full(adaGrad(Header5Grams, header5Grams, "header 5-grams", AdaGradConfig{Rate: 1, Margin: 8})),
 	full(byteModel(TextBytes, openingStrings, "text bytes")),
 	full(adaGrad(WordsByLength, wordsByLength, "words by length of text", AdaGradConfig{Rate: 1, Margin: 8})),
-	full(adaGrad(HeaderWordsRobust, headerWords, "header words (robust)", AdaGradConfig{Rate: 1, Margin: 8, Robust: true})),
+	full(adaGrad(HeaderWordsRobust, headerWords, "header words (robust)",
+		AdaGradConfig{Rate: 1, Margin: 8, Robust: true})),
 	full(adaGrad(Text5GramsRobust, text5Grams, "text 5-grams (robust)", AdaGradConfig{Rate: 1, Margin: 8, Robust: true})),
 	full(adaGrad(TextShapes, textShapes, "text shapes", AdaGradConfig{Rate: 1, Margin: 8})),
 
 	adaGrad(LeanHeaderWords, headerWords, "header words", AdaGradConfig{Rate: 1, Root: true}),
 	adaGrad(LeanText5Grams, lean5Grams, "text 5-grams", AdaGradConfig{Rate: 0.5, Root: true}),
 	adaGrad(LeanTextWords, leanWords, "text words", AdaGradConfig{Rate: 1, Root: true}),
-	naiveBayes(LeanOpening, openingGrams, "opening 4-grams (naive Bayes)", NaiveBayesConfig{Shrinkage: 10, Margin: 7, Inputs: 1, Surprise: true}),
+	naiveBayes(LeanOpening, openingGrams, "opening 4-grams (naive Bayes)",
+		NaiveBayesConfig{Shrinkage: 10, Margin: 7, Inputs: 1, Surprise: true}),
 }
 
 // Vectors registers the experts that read the hashed names of vectors. A model has all
 // of them.
 var Vectors = []*Entry{
 	adaGrad("names", numbers, "hashed names", AdaGradConfig{Rate: 1}),
-	naiveBayes("names-bayes", numbers, "hashed names (naive Bayes)", NaiveBayesConfig{Shrinkage: 2, Margin: 7, Inputs: 3, Surprise: true}),
+	naiveBayes("names-bayes", numbers, "hashed names (naive Bayes)",
+		NaiveBayesConfig{Shrinkage: 2, Margin: 7, Inputs: 3, Surprise: true}),
 	adaGrad("names-damped", numbers, "hashed names, damped", AdaGradConfig{Rate: 1, Damp: 0.2}),
 }
 
@@ -318,7 +325,8 @@ func naiveBayes(name string, reads *List, input string, cfg NaiveBayesConfig) *E
 	return &Entry{
 		Name: name, Reads: reads, Inputs: inputs[:cfg.Inputs],
 		New:  func(table Column) Expert { return NewNaiveBayes(table, cfg) },
-		Size: NaiveBayesSize, Surprise: cfg.Surprise, Counts: true, CanBePersonal: true, Mean: opinionMean, Variance: opinionVariance,
+		Size: NaiveBayesSize, Surprise: cfg.Surprise, Counts: true, CanBePersonal: true, Mean: opinionMean,
+		Variance: opinionVariance,
 	}
 }
 

@@ -181,7 +181,8 @@ type Freezer struct {
 func NewFreezer(tableBits int) (*Freezer, error) {
 	bits := tableBits + FrozenReads.Bits
 	if bits < feature.MinTableBits || bits > feature.MaxTableBits {
-		return nil, fmt.Errorf("frozen expert: table bits %d; %d to %d is wanted", tableBits, feature.MinTableBits-FrozenReads.Bits, feature.MaxTableBits-FrozenReads.Bits)
+		return nil, fmt.Errorf("frozen expert: table bits %d; %d to %d is wanted",
+			tableBits, feature.MinTableBits-FrozenReads.Bits, feature.MaxTableBits-FrozenReads.Bits)
 	}
 	return &Freezer{
 		bits: bits, hasher: feature.NewHasher(bits), counts: make([]uint16, 1<<bits),
@@ -223,7 +224,8 @@ func (f *Freezer) Learn(p *Parts, spam, first bool) {
 // say. It does not hide what one sender repeats in many.
 func (f *Freezer) Freeze(minCount int) (*Frozen, error) {
 	if minCount < 1 || minCount > math.MaxUint16 {
-		return nil, fmt.Errorf("frozen expert: features that at least %d messages have; 1 to %d is wanted", minCount, math.MaxUint16)
+		return nil, fmt.Errorf("frozen expert: features that at least %d messages have; 1 to %d is wanted",
+			minCount, math.MaxUint16)
 	}
 	le := binary.LittleEndian
 	scale := f.scale(minCount)

@@ -101,7 +101,8 @@ func (l *Labels) Sources(roles map[uint64]Role, agreement bool) []Source {
 		from := &l.sources.known[i]
 		e, sd := l.standing.rateOf(from.tally, from.newcomer())
 		all[i] = Source{
-			Name: from.name, Cut: len(from.name) == mostName, Key: from.key, Labels: from.count, Weight: 1, Late: from.late, Newcomer: from.newcomer(), Accused: from.accused,
+			Name: from.name, Cut: len(from.name) == mostName, Key: from.key, Labels: from.count, Weight: 1, Late: from.late,
+			Newcomer: from.newcomer(), Accused: from.accused,
 			Rate: e, Lo: max(0, e-float64(oneSided*sd)), Hi: min(1, e+float64(oneSided*sd)),
 		}
 		switch role := roles[from.key]; {
@@ -184,7 +185,8 @@ func (t *sources) read(r *codec.Reader, labels uint64) {
 		s := &t.known[i]
 		var late uint64
 		r.Uint64To(&s.key, &s.last, &s.count, &late, &s.accused)
-		r.FiniteTo(&s.doubts, &s.labels, &s.tally.flips, &s.tally.evidence, &s.slow.flips, &s.slow.evidence, &s.evidenceSum, &s.share)
+		r.FiniteTo(&s.doubts, &s.labels, &s.tally.flips, &s.tally.evidence, &s.slow.flips, &s.slow.evidence, &s.evidenceSum,
+			&s.share)
 		s.name = r.Text()
 		s.late = late == 1
 		if _, twice := t.at[s.key]; twice {

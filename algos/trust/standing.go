@@ -299,13 +299,15 @@ func (s *standing) compare(from *source, role Role, of tally, w float64) {
 //	| float64 reference D, N, ΣN | newcomers D, N, ΣN | anchors' N | drip
 func (s *standing) write(w *codec.Writer) {
 	w.Uint64(s.weighed)
-	w.Float64(s.reference.flips, s.reference.evidence, s.referenceSum, s.newcomers.flips, s.newcomers.evidence, s.newcomersSum, s.anchors, s.drip)
+	w.Float64(s.reference.flips, s.reference.evidence, s.referenceSum, s.newcomers.flips, s.newcomers.evidence,
+		s.newcomersSum, s.anchors, s.drip)
 }
 
 // read reads what write wrote after the given number of labels.
 func (s *standing) read(r *codec.Reader, labels uint64) {
 	s.weighed = r.Uint64()
-	r.FiniteTo(&s.reference.flips, &s.reference.evidence, &s.referenceSum, &s.newcomers.flips, &s.newcomers.evidence, &s.newcomersSum, &s.anchors, &s.drip)
+	r.FiniteTo(&s.reference.flips, &s.reference.evidence, &s.referenceSum, &s.newcomers.flips, &s.newcomers.evidence,
+		&s.newcomersSum, &s.anchors, &s.drip)
 	if s.weighed > labels || !s.reference.of(s.referenceSum, labels) || !s.newcomers.of(s.newcomersSum, labels) ||
 		!(s.anchors >= 0 && s.anchors <= float64(labels)) || !(s.drip >= 0 && s.drip <= mostDrip) {
 		r.Fail("standing of the sources of %d labels: %+v", labels, *s)

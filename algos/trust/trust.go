@@ -153,7 +153,8 @@ type Label struct {
 	Given    float64 // Replaces: Weights.Standing of that one
 
 	Believed bool // φ = 1: it is the word of somebody who may correct it
-	Corrects bool // it takes the place of a label of its source. φ = 1 where its source is alone, or agrees with the others
+	// it takes the place of a label of its source. φ = 1 where its source is alone, or agrees with the others
+	Corrects bool
 	Assumed  bool // it is an answer that nobody has contradicted: φ = 1, w = AssumedWeight
 	Vouched  bool // w = 1, whatever the standing of its source; of a Muted one w = 0
 }

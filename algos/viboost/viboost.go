@@ -35,10 +35,12 @@ func (cfg *Config) fill() error {
 	}
 	var errs []error
 	if cfg.Rounds < 0 || cfg.Rounds > boost.MaxRounds {
-		errs = append(errs, fmt.Errorf("viboost: %d rounds: want 1 to %d, or 0 for %d", cfg.Rounds, boost.MaxRounds, defaultRounds))
+		errs = append(errs, fmt.Errorf("viboost: %d rounds: want 1 to %d, or 0 for %d",
+			cfg.Rounds, boost.MaxRounds, defaultRounds))
 	}
 	if cfg.Inner < 0 || cfg.Inner > mostInner {
-		errs = append(errs, fmt.Errorf("viboost: %d inner passes: want 1 to %d, or 0 for %d", cfg.Inner, mostInner, defaultInner))
+		errs = append(errs, fmt.Errorf("viboost: %d inner passes: want 1 to %d, or 0 for %d",
+			cfg.Inner, mostInner, defaultInner))
 	}
 	for i, w := range cfg.Weights {
 		if w > mostWeight {

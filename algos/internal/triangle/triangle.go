@@ -259,7 +259,8 @@ func (a Matrix) squareOf(t Matrix, n int) {
 // Each squared pivot of R is the precision of one weight given those after it, at least
 // floor. A pivot that rounding has taken below floor is raised to it, which happens if the
 // inputs' scales differ much. factor and tmp are scratch.
-func Invert(precision Matrix, eta, floor []float64, factor, cov Matrix, mean, tmp []float64) (logDet float64, raised int) {
+func Invert(precision Matrix, eta, floor []float64, factor, cov Matrix,
+	mean, tmp []float64) (logDet float64, raised int) {
 	n := len(eta)
 	copy(factor, precision)
 	raised = factor.Cholesky(floor)

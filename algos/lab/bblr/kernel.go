@@ -40,7 +40,8 @@ func (cfg KernelConfig) Check() error {
 	only.GammaMax = only.GammaMin
 	errs := []error{only.Check(), checkLambda(cfg.Lambda, cfg.Unpenalised), sla.CheckFinite("Start", cfg.Start)}
 	if !(cfg.Bandwidth >= 0 && cfg.Bandwidth <= math.MaxFloat64) {
-		errs = append(errs, badField("Bandwidth", "%v: want more than 0 and finite, or 0 for the number of columns", cfg.Bandwidth))
+		errs = append(errs, badField("Bandwidth", "%v: want more than 0 and finite, or 0 for the number of columns",
+			cfg.Bandwidth))
 	}
 	return errors.Join(errs...)
 }
@@ -84,7 +85,8 @@ func Gram(ctx context.Context, x [][]float64, bandwidth float64) ([][]float64, e
 //
 // Errors are those of Fit. It needs both labels and at most MaxKernelRows rows. A
 // step costs O(N²).
-func FitKernel(ctx context.Context, cfg KernelConfig, x [][]float64, y, weight []float64) (*KernelMachine, Report, error) {
+func FitKernel(ctx context.Context, cfg KernelConfig,
+	x [][]float64, y, weight []float64) (*KernelMachine, Report, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, Report{}, err
 	}

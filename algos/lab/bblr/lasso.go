@@ -60,7 +60,8 @@ func (l *lasso) minimise(ctx context.Context, f sla.Smooth, a []float64, r sla.R
 }
 
 // search is descent.search within the orthant.
-func (l *lasso) search(ctx context.Context, f sla.Smooth, a []float64, value float64) (next float64, ok bool, err error) {
+func (l *lasso) search(ctx context.Context, f sla.Smooth, a []float64,
+	value float64) (next float64, ok bool, err error) {
 	for j, d := range l.Direction {
 		if !(d*l.gradient[j] < 0) {
 			l.Direction[j] = 0

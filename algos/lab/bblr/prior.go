@@ -40,7 +40,8 @@ func (p GaussLaplace) Check() error {
 		}
 	}
 	if s := p.GaussShare + p.LaplaceShare; !(math.Abs(s-1) <= 1e-9) {
-		errs = append(errs, badField("LaplaceShare", "%v sums to %v with the share of the Gaussian: want 1", p.LaplaceShare, s))
+		errs = append(errs, badField("LaplaceShare", "%v sums to %v with the share of the Gaussian: want 1",
+			p.LaplaceShare, s))
 	}
 	return errors.Join(errs...)
 }

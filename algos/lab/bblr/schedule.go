@@ -105,12 +105,14 @@ func (s Schedule) Check() error {
 		tried++
 	}
 	if tried >= sla.MaxRates {
-		errs = append(errs, badField("RateMin", "%v: it takes %d rates or more from %v by factors of %v", s.RateMin, sla.MaxRates, s.RateMax, s.RateShrink))
+		errs = append(errs, badField("RateMin", "%v: it takes %d rates or more from %v by factors of %v",
+			s.RateMin, sla.MaxRates, s.RateMax, s.RateShrink))
 	}
 	levels := 0
 	for level := range s.levels {
 		if levels++; levels > maxLevels {
-			errs = append(errs, badField("GammaGrowth", "%v: it takes more than %d levels from γ = %v to %v", s.GammaGrowth, maxLevels, s.GammaMin, s.GammaMax))
+			errs = append(errs, badField("GammaGrowth", "%v: it takes more than %d levels from γ = %v to %v",
+				s.GammaGrowth, maxLevels, s.GammaMin, s.GammaMax))
 			break
 		}
 		if !(level.Radius/level.Spacing <= maxSteps) {

@@ -20,7 +20,8 @@ type SparseRow struct {
 // FitSparse is Fit of rows with that many columns. It needs memory for the numbers
 // other than 0, not for all N·D, and a step costs as much. Its sums are those of Fit
 // to rounding, not to the bit.
-func FitSparse(ctx context.Context, cfg Config, columns int, x []SparseRow, y, weight []float64) (*Linear, Report, error) {
+func FitSparse(ctx context.Context, cfg Config, columns int,
+	x []SparseRow, y, weight []float64) (*Linear, Report, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, Report{}, err
 	}
@@ -62,7 +63,8 @@ func checkSparse(columns int, x []SparseRow, y, weight []float64) error {
 		last := -1
 		for _, j := range row.Index {
 			if j <= last || j >= columns {
-				c.Errs = append(c.Errs, fmt.Errorf("row %d has column %d after %d: want ascending columns below %d", i, j, last, columns))
+				c.Errs = append(c.Errs, fmt.Errorf("row %d has column %d after %d: want ascending columns below %d",
+					i, j, last, columns))
 				break
 			}
 			last = j

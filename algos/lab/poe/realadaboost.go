@@ -83,7 +83,8 @@ func NewRealAdaBoost(d *boost.Data, y []float64, cfg RealAdaBoostConfig) (*RealA
 	errs := []error{d.CheckLabels(y), err}
 	rounds := cmp.Or(cfg.Rounds, poeboost.DefaultRounds)
 	if rounds < 0 || rounds > boost.MaxRounds {
-		errs = append(errs, fmt.Errorf("poeboost: %d rounds: want 1 to %d, or 0 for %d", rounds, boost.MaxRounds, poeboost.DefaultRounds))
+		errs = append(errs, fmt.Errorf("poeboost: %d rounds: want 1 to %d, or 0 for %d",
+			rounds, boost.MaxRounds, poeboost.DefaultRounds))
 	}
 	if cfg.Learner > poeboost.Step {
 		errs = append(errs, fmt.Errorf("poeboost: unknown learner %d: want Newton or Step", cfg.Learner))
@@ -95,7 +96,8 @@ func NewRealAdaBoost(d *boost.Data, y []float64, cfg RealAdaBoostConfig) (*RealA
 		cfg.Rate = 1
 	}
 	if !(cfg.Rate > 0 && cfg.Rate <= poeboost.MaxRate) {
-		errs = append(errs, fmt.Errorf("poeboost: rate %v: want one in (0, %g], or 0 for 1", cfg.Rate, float64(poeboost.MaxRate)))
+		errs = append(errs, fmt.Errorf("poeboost: rate %v: want one in (0, %g], or 0 for 1",
+			cfg.Rate, float64(poeboost.MaxRate)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ type Kernel struct {
 // FitKernel fits a machine with a Gaussian kernel of width s² > 0. Package bblr has the
 // same kernel. It keeps N² numbers, and a pass costs O(N²). Otherwise it is like Fit. The
 // Kernel shares the rows of x.
-func FitKernel(ctx context.Context, cfg Config, width float64, x [][]float64, y, weight []float64) (*Kernel, Report, error) {
+func FitKernel(ctx context.Context, cfg Config, width float64,
+	x [][]float64, y, weight []float64) (*Kernel, Report, error) {
 	if !(width > 0 && width <= math.MaxFloat64) {
 		return nil, Report{}, fmt.Errorf("svm: a kernel of width %v: want a positive, finite number", width)
 	}

@@ -130,7 +130,8 @@ func (cfg *Config) fill() error {
 		cfg.MaxIterations = defaultIterations
 	}
 	if cfg.MaxIterations < 0 {
-		errs = append(errs, fmt.Errorf("blr: max iterations %d: want a count, or 0 for %d", cfg.MaxIterations, defaultIterations))
+		errs = append(errs, fmt.Errorf("blr: max iterations %d: want a count, or 0 for %d",
+			cfg.MaxIterations, defaultIterations))
 	}
 	if r := cfg.A0 / cfg.B0; len(errs) == 0 && !(r >= 1/blr.MaxInput && r <= blr.MaxInput) {
 		errs = append(errs, fmt.Errorf("blr: a0/b0 is %v: want a precision from %g to %g", r, 1/blr.MaxInput, blr.MaxInput))
@@ -153,7 +154,8 @@ func checkExamples(x [][]float64, y []float64) error {
 		}
 		for j, v := range row {
 			if !(math.Abs(v) <= blr.MaxInput) {
-				errs = append(errs, fmt.Errorf("blr: input %d of event %d is %v: want a finite number up to %g", j, n, v, float64(blr.MaxInput)))
+				errs = append(errs, fmt.Errorf("blr: input %d of event %d is %v: want a finite number up to %g",
+					j, n, v, float64(blr.MaxInput)))
 			}
 		}
 		if n < len(y) && y[n] != 1 && y[n] != -1 {
@@ -314,6 +316,7 @@ func logGamma(x float64) float64 {
 		shift += logistic.Log(x)
 	}
 	i2 := 1 / float64(x*x)
-	series := 1.0/12 - float64(i2*(1.0/360-float64(i2*(1.0/1260-float64(i2*(1.0/1680-float64(i2*(1.0/1188-float64(i2*(691.0/360360))))))))))
+	tail := 1.0/1680 - float64(i2*(1.0/1188-float64(i2*(691.0/360360))))
+	series := 1.0/12 - float64(i2*(1.0/360-float64(i2*(1.0/1260-float64(i2*tail)))))
 	return float64((x-0.5)*logistic.Log(x)) - x + halfLog2π + series/x - shift
 }

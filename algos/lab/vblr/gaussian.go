@@ -25,7 +25,8 @@ type Gaussian struct {
 func NewGaussian(w []float64, v *mat.SymDense) (*Gaussian, error) {
 	n := len(w)
 	if n < 1 || n > blr.MaxDim || v.IsEmpty() || v.SymmetricDim() != n {
-		return nil, fmt.Errorf("blr: %d weights with a covariance of %d inputs: want the same number, 1 to %d", n, v.SymmetricDim(), blr.MaxDim)
+		return nil, fmt.Errorf("blr: %d weights with a covariance of %d inputs: want the same number, 1 to %d",
+			n, v.SymmetricDim(), blr.MaxDim)
 	}
 	var errs []error
 	for j, m := range w {
@@ -39,7 +40,8 @@ func NewGaussian(w []float64, v *mat.SymDense) (*Gaussian, error) {
 		for k := range g.cov.Row(n, i) {
 			c := v.At(i, i+k)
 			if !(math.Abs(c) <= blr.MaxInput) {
-				errs = append(errs, fmt.Errorf("blr: covariance of inputs %d and %d is %v: want a finite number up to %g", i, i+k, c, float64(blr.MaxInput)))
+				errs = append(errs, fmt.Errorf("blr: covariance of inputs %d and %d is %v: want a finite number up to %g",
+					i, i+k, c, float64(blr.MaxInput)))
 			}
 			g.cov.Row(n, i)[k], padded.Row(n, i)[k] = c, c
 		}

@@ -29,7 +29,8 @@ func (p *Prior) fill() error {
 			*f.value = 1
 		}
 		if !(*f.value >= 1/widest && *f.value <= widest) {
-			errs = append(errs, fmt.Errorf("viboost: %s is %v: want a number from %g to %g, or 0 for 1", f.name, *f.value, 1/widest, widest))
+			errs = append(errs, fmt.Errorf("viboost: %s is %v: want a number from %g to %g, or 0 for 1",
+				f.name, *f.value, 1/widest, widest))
 		}
 	}
 	return errors.Join(errs...)

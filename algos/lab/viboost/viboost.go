@@ -75,19 +75,23 @@ func (cfg *Config) fill() error {
 	}
 	errs := []error{cfg.Prior.fill()}
 	if cfg.Rounds < 0 || cfg.Rounds > boost.MaxRounds {
-		errs = append(errs, fmt.Errorf("viboost: %d rounds: want 1 to %d, or 0 for %d", cfg.Rounds, boost.MaxRounds, defaultRounds))
+		errs = append(errs, fmt.Errorf("viboost: %d rounds: want 1 to %d, or 0 for %d",
+			cfg.Rounds, boost.MaxRounds, defaultRounds))
 	}
 	if cfg.Inner < 0 || cfg.Inner > mostInner {
-		errs = append(errs, fmt.Errorf("viboost: %d inner passes: want 1 to %d, or 0 for %d", cfg.Inner, mostInner, defaultInner))
+		errs = append(errs, fmt.Errorf("viboost: %d inner passes: want 1 to %d, or 0 for %d",
+			cfg.Inner, mostInner, defaultInner))
 	}
 	if !(cfg.Tau >= 1/mostTau && cfg.Tau <= mostTau) {
-		errs = append(errs, fmt.Errorf("viboost: tau is %v: want a number from %g to %g, or 0 for 1", cfg.Tau, 1/mostTau, mostTau))
+		errs = append(errs, fmt.Errorf("viboost: tau is %v: want a number from %g to %g, or 0 for 1",
+			cfg.Tau, 1/mostTau, mostTau))
 	}
 	if cfg.Gain == 0 {
 		cfg.Gain = defaultGain
 	}
 	if !(cfg.Gain > 0 && cfg.Gain <= math.MaxFloat64) {
-		errs = append(errs, fmt.Errorf("viboost: gain %v: want a positive number of nats, or 0 for %g", cfg.Gain, defaultGain))
+		errs = append(errs, fmt.Errorf("viboost: gain %v: want a positive number of nats, or 0 for %g",
+			cfg.Gain, defaultGain))
 	}
 	if cfg.Stop > ByELBO {
 		errs = append(errs, fmt.Errorf("viboost: unknown stop %d: want FixedPasses or ByELBO", cfg.Stop))

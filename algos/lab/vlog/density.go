@@ -23,7 +23,8 @@ const largest = 1e90
 // ErrImproper is the cause of Check's error when f has no finite integral: a
 // positive and a negative slope, each with a positive multiplicity, are needed
 // (Lemma S.1.1). Give the variable a prior with both.
-var ErrImproper = errors.New("the density cannot be normalised: it needs a positive and a negative slope with positive multiplicities")
+var ErrImproper = errors.New("the density cannot be normalised: " +
+	"it needs a positive and a negative slope with positive multiplicities")
 
 // Check returns an error that names each wrong parameter, joined, or nil. It
 // panics if the three lengths differ.
@@ -34,7 +35,8 @@ func (d Density) Check() error {
 	for k, b := range d.Beta {
 		switch m := d.Mu[k]; {
 		case !(math.Abs(b) <= largest) || b != 0 && math.Abs(b) < 1/largest:
-			errs = append(errs, fmt.Errorf("beta[%d] is %v: want 0 or a magnitude from %g to %g", k, b, 1/largest, float64(largest)))
+			errs = append(errs, fmt.Errorf("beta[%d] is %v: want 0 or a magnitude from %g to %g",
+				k, b, 1/largest, float64(largest)))
 		case !(m >= 0 && m <= largest) || m != 0 && m < 1/largest:
 			errs = append(errs, fmt.Errorf("mu[%d] is %v: want 0 or a number from %g to %g", k, m, 1/largest, float64(largest)))
 		case m > 0 && b > 0:
