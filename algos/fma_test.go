@@ -58,7 +58,7 @@ var mayFuse = []fused{
 	{"poeboost/univariate.go", "standard", "v/2 - h.Mean/2", halves},
 	{"poeboost/univariate.go", "FitStep", "b += c", sign},
 	{"poeboost/univariate.go", "slopesAt", "s.b += g", sign},
-	{"lab/viboost/special.go", "logBeta", "logistic.Log(b)/2", halves},
+	{"lab/viboost/stage.go", "logBeta", "logistic.Log(b)/2", halves},
 	{"internal/vi/stage.go", "Index", "int(1+sign)", sign},
 	{"lab/vlog/anchor.go", "reach", "lo + (hi-lo)/2", halves},
 	{"lab/vlog/distribution.go", "halve", "lo + (hi-lo)/2", halves},
