@@ -57,6 +57,7 @@
 //	lab/game           zero-sum games, boosting among them
 //	lab/information    entropies and divergences
 //	lab/detect         detectors of change from the literature, to compare drift's alarms with
+//	lab/review         what the label of a body would teach
 //	lab/mcnemar        McNemar's test of two classifiers on the same examples
 //
 // # Same events, same bits

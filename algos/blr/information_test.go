@@ -25,19 +25,12 @@ func TestInformation(t *testing.T) {
 		if got := Information(m, 0); got != 0 {
 			t.Errorf("m=%v a=0: %v, want 0", m, got)
 		}
-		// Stake is the derivative where a is small.
-		if got, want := Stake(m, 1e-6), Information(m, 1e-6)/1e-6; math.Abs(got-want) > 1e-5 {
-			t.Errorf("m=%v: stake %v, want %v", m, got, want)
-		}
 	}
 	for _, c := range []struct{ m, a, want float64 }{
 		{0, math.MaxFloat64, math.Ln2}, {0, math.Inf(1), math.Ln2}, {math.Inf(1), 1, 0}, {-1e300, 1e3, 0},
 	} {
 		if got := Information(c.m, c.a); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("m=%v a=%v: %v, want %v", c.m, c.a, got, c.want)
-		}
-		if s := Stake(c.m, c.a); !(s >= 0 && s <= 0.125) {
-			t.Errorf("stake at m=%v a=%v: %v", c.m, c.a, s)
 		}
 	}
 	if got := Information(math.NaN(), 1); got == got {

@@ -222,6 +222,13 @@ func (p *Posterior) MeanTo(dst []float64) {
 	copy(dst, p.mean)
 }
 
+// CovarianceMul sets u = Vx, for len(u) = len(x) = D.
+func (p *Posterior) CovarianceMul(u, x []float64) {
+	p.checkLength(len(u))
+	p.checkLength(len(x))
+	p.vx(u, x)
+}
+
 // CovarianceTo writes V to dst, which is D×D or empty.
 func (p *Posterior) CovarianceTo(dst *mat.SymDense) { p.covarianceNow().CopyTo(dst, p.dim) }
 

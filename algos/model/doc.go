@@ -24,7 +24,6 @@
 //	effect, err := m.Apply(&model.Example{ID: id, Source: source, Spam: true, Body: body})
 //	p, why, err := m.NewPredictor().Explain(&body)
 //	a, err := m.NewPredictor().Attribute(&body) // a.Words: what each word adds
-//	_, worth, err := m.NewReviewer().Review(&body) // what its label would teach
 //	lo, hi := p.Interval(model.Z90)
 //	b, err := m.AppendBinary(nil) // a checkpoint
 //	m, err = model.Restore(b)     // continues bit for bit

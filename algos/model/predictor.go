@@ -84,6 +84,21 @@ func (p *Predictor) Predict(b *Body) (prediction Prediction, err error) {
 	return predict(s, p.vectorizer.read(b, s)), nil
 }
 
+// Head is Predict with the head's inputs, which are valid until the next call, and the head,
+// nil before the first event.
+func (p *Predictor) Head(b *Body) (prediction Prediction, x []float64, head *blr.Posterior, err error) {
+	if err := p.m.Check(b); err != nil {
+		return Prediction{}, nil, nil, err
+	}
+	defer p.defect(&err)
+	s := p.m.submodel(b)
+	in := p.vectorizer.read(b, s)
+	if s != nil {
+		head = s.head
+	}
+	return predict(s, in), in.x, head, nil
+}
+
 // Explain is Predict with the contributions of the head's inputs and of the ensembles,
 // largest absolute value first. They sum to Mean, up to rounding.
 func (p *Predictor) Explain(b *Body) (prediction Prediction, all []Contribution, err error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hamlet/algos/eval"
+	labels "hamlet/algos/lab/review"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/operate/review"
@@ -50,22 +51,22 @@ what comes after --teach-first.`
 // highest score.
 type choosing struct {
 	name  string
-	score func(p model.Prediction, w model.Worth, r *rand.Rand) float64
+	score func(p model.Prediction, w labels.Worth, r *rand.Rand) float64
 }
 
 // randomChoice is the last of choosings.
 const randomChoice = "random"
 
 var choosings = []choosing{
-	{"value", func(_ model.Prediction, w model.Worth, _ *rand.Rand) float64 { return w.Fall }},
-	{"information", func(_ model.Prediction, w model.Worth, _ *rand.Rand) float64 { return w.Information }},
-	{"doubt", func(p model.Prediction, _ model.Worth, _ *rand.Rand) float64 { return -math.Abs(p.LogOdds) }},
-	{"both", func(p model.Prediction, w model.Worth, _ *rand.Rand) float64 { return w.Fall * p.P() * (1 - p.P()) }},
-	{"journal", func(p model.Prediction, _ model.Worth, _ *rand.Rand) float64 {
+	{"value", func(_ model.Prediction, w labels.Worth, _ *rand.Rand) float64 { return w.Fall }},
+	{"information", func(_ model.Prediction, w labels.Worth, _ *rand.Rand) float64 { return w.Information }},
+	{"doubt", func(p model.Prediction, _ labels.Worth, _ *rand.Rand) float64 { return -math.Abs(p.LogOdds) }},
+	{"both", func(p model.Prediction, w labels.Worth, _ *rand.Rand) float64 { return w.Fall * p.P() * (1 - p.P()) }},
+	{"journal", func(p model.Prediction, _ labels.Worth, _ *rand.Rand) float64 {
 		lo, hi := p.Interval(model.Z90)
 		return review.Worth(p.P(), lo, hi)
 	}},
-	{randomChoice, func(_ model.Prediction, _ model.Worth, r *rand.Rand) float64 { return r.Float64() }},
+	{randomChoice, func(_ model.Prediction, _ labels.Worth, r *rand.Rand) float64 { return r.Float64() }},
 }
 
 // A reviewRun is what one way of choosing came to; of the random one a mean.
@@ -153,7 +154,7 @@ func (c *Review) choose(set *population, way *choosing, seed uint64,
 		return run, err
 	}
 	random := rand.New(rand.NewPCG(seed, 2))
-	reviewer, all, later := m.NewReviewer(), eval.New(), eval.New()
+	reviewer, all, later := labels.NewReviewer(m), eval.New(), eval.New()
 	best, highest, spam := -1, 0.0, 0
 	for i := range set.set {
 		if err := turn(); err != nil {
