@@ -90,7 +90,7 @@ func (s *stage) fresh(name string) alarm {
 
 // withSpans returns the alarm with other spans than standard.
 func withSpans(cfg LabelNoiseConfig, change func(s *spans)) *LabelNoise {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.Fill(); err != nil {
 		panic(err)
 	}
 	s := standard

@@ -34,7 +34,8 @@ const (
 	farthestLog = 100
 )
 
-func (cfg *CovariateConfig) fill() error {
+// Fill sets the defaults of cfg. The error names every wrong field.
+func (cfg *CovariateConfig) Fill() error {
 	setDefault(&cfg.Window, 30)
 	setDefault(&cfg.Threshold, 0.65)
 	err := checkNumber("covariate: threshold", cfg.Threshold, 1e-3, clipResidual)
@@ -87,7 +88,7 @@ type Covariate struct {
 
 // NewCovariate returns the alarm before any event. The error names every wrong field.
 func NewCovariate(cfg CovariateConfig) (*Covariate, error) {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.Fill(); err != nil {
 		return nil, err
 	}
 	return &Covariate{cfg: cfg, scale: 1}, nil

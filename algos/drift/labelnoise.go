@@ -57,7 +57,8 @@ const (
 	mostDrop = 100.0
 )
 
-func (cfg *LabelNoiseConfig) fill() error {
+// Fill sets the defaults of cfg. The error names every wrong field.
+func (cfg *LabelNoiseConfig) Fill() error {
 	setDefault(&cfg.Drop, 0.2)
 	setDefault(&cfg.Confirmed, min(0.1, cfg.Drop))
 	setDefault(&cfg.FlipRate, 0.01)
@@ -144,7 +145,7 @@ type LabelNoise struct {
 
 // NewLabelNoise returns the alarm before any event. The error names every wrong field.
 func NewLabelNoise(cfg LabelNoiseConfig) (*LabelNoise, error) {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.Fill(); err != nil {
 		return nil, err
 	}
 	return blank(cfg, standard), nil

@@ -219,7 +219,7 @@ func TestMonitorReadRefuses(t *testing.T) {
 		"a walk of more events":           {func(m *Monitor) { m.incidents.walks[1].events = 621 }, events, "a walk of 621 events"},
 		"an accusation from later":        {func(m *Monitor) { m.incidents.accused = 621 }, events, "an accusation at 621"},
 		"other thresholds": {func(m *Monitor) {
-			if err := m.Retune(MonitorConfig{Noise: m.noise.Config(), Covariate: CovariateConfig{Threshold: 0.9}}); err != nil {
+			if err := m.Retune(MonitorConfig{Noise: m.noise.cfg, Covariate: CovariateConfig{Threshold: 0.9}}); err != nil {
 				t.Fatal(err)
 			}
 		}, events, "an alarm with"},

@@ -20,7 +20,8 @@ const (
 	lossSettle    = 3_000  // after this many events an alarm ends, and the new loss is the reference
 )
 
-func (cfg *PageHinkleyConfig) fill() error {
+// Fill sets the defaults of cfg. The error names every wrong field.
+func (cfg *PageHinkleyConfig) Fill() error {
 	setDefault(&cfg.Clip, 3)
 	setDefault(&cfg.Threshold, 28)
 	return errors.Join(
@@ -92,7 +93,7 @@ func (p *PageHinkley) tolerance() float64 {
 
 // NewPageHinkley returns the alarm before any event. The error names every wrong field.
 func NewPageHinkley(cfg PageHinkleyConfig) (*PageHinkley, error) {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.Fill(); err != nil {
 		return nil, err
 	}
 	return &PageHinkley{cfg: cfg}, nil

@@ -42,22 +42,13 @@ func (d Diagnosis) String() string {
 	return "unknown diagnosis"
 }
 
-// Config returns the alarm's configuration with its defaults filled in.
-func (n *LabelNoise) Config() LabelNoiseConfig { return n.cfg }
-
-// Config returns the alarm's configuration with its defaults filled in.
-func (c *Covariate) Config() CovariateConfig { return c.cfg }
-
-// Config returns the alarm's configuration with its defaults filled in.
-func (p *PageHinkley) Config() PageHinkleyConfig { return p.cfg }
-
 // errRetuned says that more than thresholds would change.
 var errRetuned = errors.New("drift: an alarm can take other thresholds, but nothing else: its state depends on that")
 
 // Retune gives n the thresholds of cfg. They apply from the next Check on. Dim must be that
 // of n.
 func (n *LabelNoise) Retune(cfg LabelNoiseConfig) error {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.Fill(); err != nil {
 		return err
 	}
 	if cfg.Dim != n.cfg.Dim {
@@ -69,7 +60,7 @@ func (n *LabelNoise) Retune(cfg LabelNoiseConfig) error {
 
 // Retune gives c the Threshold of cfg, from the next event on. Window must be that of c.
 func (c *Covariate) Retune(cfg CovariateConfig) error {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.Fill(); err != nil {
 		return err
 	}
 	if cfg.Window != c.cfg.Window {
@@ -82,7 +73,7 @@ func (c *Covariate) Retune(cfg CovariateConfig) error {
 // Retune gives p the Threshold of cfg, from the next event on. Clip must be that of p. If U
 // is greater, it becomes the threshold.
 func (p *PageHinkley) Retune(cfg PageHinkleyConfig) error {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.Fill(); err != nil {
 		return err
 	}
 	if cfg.Clip != p.cfg.Clip {

@@ -122,18 +122,14 @@ func (a Alarms) filled() (Alarms, error) {
 	if a.Off {
 		return Alarms{Off: true}, nil
 	}
-	noise, err1 := drift.NewLabelNoise(drift.LabelNoiseConfig{
-		Dim: 1, Drop: a.Drop, Confirmed: a.Confirmed, FlipRate: a.FlipRate, Clear: a.Clear,
-	})
-	covariate, err2 := drift.NewCovariate(drift.CovariateConfig{Threshold: a.Covariate})
-	concept, err3 := drift.NewPageHinkley(drift.PageHinkleyConfig{Threshold: a.Concept})
-	if err := errors.Join(err1, err2, err3); err != nil {
+	n := drift.LabelNoiseConfig{Dim: 1, Drop: a.Drop, Confirmed: a.Confirmed, FlipRate: a.FlipRate, Clear: a.Clear}
+	covariate, concept := drift.CovariateConfig{Threshold: a.Covariate}, drift.PageHinkleyConfig{Threshold: a.Concept}
+	if err := errors.Join(n.Fill(), covariate.Fill(), concept.Fill()); err != nil {
 		return a, err
 	}
-	n := noise.Config()
 	return Alarms{
 		Drop: n.Drop, Confirmed: n.Confirmed, FlipRate: n.FlipRate, Clear: n.Clear,
-		Covariate: covariate.Config().Threshold, Concept: concept.Config().Threshold,
+		Covariate: covariate.Threshold, Concept: concept.Threshold,
 	}, nil
 }
 
