@@ -15,31 +15,6 @@ type Marginals struct {
 	Both  []float64 // P(yᵢ = yⱼ = +1) for each pair
 }
 
-// ExpectedErrors returns E Σ [yᵢ ≠ truthᵢ], the expected number of wrong sites.
-func (m *Marginals) ExpectedErrors(truth []float64) float64 {
-	sum := 0.0
-	for i, p := range m.Site {
-		if truth[i] > 0 {
-			p = 1 - p
-		}
-		sum += p
-	}
-	return sum
-}
-
-// Labels returns the likelier label of each site. Among all labellings these err least
-// often in expectation.
-func (m *Marginals) Labels() []float64 {
-	y := make([]float64, len(m.Site))
-	for i, p := range m.Site {
-		y[i] = -1
-		if p > 0.5 {
-			y[i] = 1
-		}
-	}
-	return y
-}
-
 // logAdd returns ln(eᵃ + eᵇ).
 func logAdd(a, b float64) float64 {
 	if a < b {

@@ -163,6 +163,3 @@ func (a *ADWIN) Mean() float64 {
 
 // Len returns how many numbers the window holds.
 func (a *ADWIN) Len() int { return a.window.n }
-
-// Reset empties the window.
-func (a *ADWIN) Reset() { a.rows, a.window = a.rows[:0], bucket{} }
