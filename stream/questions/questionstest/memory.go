@@ -120,7 +120,8 @@ func (m *Memory) Ask(ctx context.Context, q questions.Question) ([]stream.Verdic
 // Info implements [questions.Asker].
 func (m *Memory) Info(ctx context.Context) (stream.Info, error) {
 	var info stream.Info
-	err := m.ask(ctx, questions.Info, &questions.Question{}, func(ctx context.Context, a questions.Answerer) (_ int, err error) {
+	var q questions.Question
+	err := m.ask(ctx, questions.Info, &q, func(ctx context.Context, a questions.Answerer) (_ int, err error) {
 		info, err = a.Info(ctx)
 		return 0, err
 	})

@@ -123,7 +123,7 @@ func checkTenant(name string) error {
 	return stream.ValidateTenant(name)
 }
 
-// table returns the current one; an empty one where there is none.
+// table returns the current table. Without a file it is empty.
 func (t *Tenants) table() *tenantTable {
 	if t == nil {
 		return &tenantTable{}

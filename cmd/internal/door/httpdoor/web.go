@@ -105,7 +105,7 @@ type server struct {
 }
 
 // Handlers returns the door's handlers by pattern of [http.ServeMux]. token is the operator's
-// bearer token; empty: there is none. events takes labels; nil: POST /v1/events is answered 403.
+// bearer token, and may be empty. events takes labels. If it is nil, POST /v1/events is answered 403.
 func Handlers(g *gateway.Gateway, token string, events stream.Appender) map[string]http.Handler {
 	return newServer(config{Door: g.Door(Name), Token: token, Events: events}).handlers()
 }

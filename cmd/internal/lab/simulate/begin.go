@@ -29,7 +29,10 @@ func NewBeginning(dir string) (*Beginning, error) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for i := range settled + 300 {
 		spam := r.IntN(2) == 1
-		e := stream.Event{ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Label: stream.Ham, Body: stream.Body{Kind: stream.Vector}}
+		e := stream.Event{
+			ID: fmt.Sprint("e", i), Source: "s", Tenant: "t", Label: stream.Ham,
+			Body: stream.Body{Kind: stream.Vector},
+		}
 		for j, name := range config.Dense {
 			x := r.NormFloat64()
 			if j < 4 && spam {

@@ -140,10 +140,11 @@ func (w *World) unsound(end int64) string {
 // the log, it begins again with an empty store.
 func (w *World) operate() {
 	w.mu.Lock()
+	const lost = "no kept version of the model follows from this log"
 	asked := false
 	for _, name := range learners {
 		p := w.processes[name]
-		asked = asked || p.ended != nil && strings.Contains(p.ended.Error(), "no kept version of the model follows from this log")
+		asked = asked || p.ended != nil && strings.Contains(p.ended.Error(), lost)
 	}
 	if asked {
 		for _, name := range learners {
@@ -205,7 +206,10 @@ func (w *World) check(records []stream.Record, dir string) error {
 			}
 		}
 	}
-	for name, logs := range map[string][2]*disk{"letter": {&calm.letters, &w.letters}, "receipt": {&calm.receipts, &w.receipts}, "prediction": {&calm.predictions, &w.predictions}} {
+	for name, logs := range map[string][2]*disk{
+		"letter": {&calm.letters, &w.letters}, "receipt": {&calm.receipts, &w.receipts},
+		"prediction": {&calm.predictions, &w.predictions},
+	} {
 		if err := w.compare(name, logs[0], logs[1]); err != nil {
 			return err
 		}

@@ -59,7 +59,8 @@ func (l *remote) Since(ctx context.Context, t time.Time) (offset int64, err erro
 }
 
 // Read implements [stream.Log]. It waits at the node, not in the call.
-func (l *remote) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (records []stream.Record, end int64, err error) {
+func (l *remote) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (
+	records []stream.Record, end int64, err error) {
 	if wait > 0 {
 		// Until there is something to read, or what was there is gone.
 		if _, _, err := l.disk.Read(ctx, from, stream.Limit{Records: 1}, wait); err != nil && ctx.Err() != nil {

@@ -20,7 +20,8 @@ import (
 
 // config is the models': small, and quick to raise an alarm.
 var config = model.Config{
-	TableBits: 8, DuplicateWindow: 1000, TextExperts: []string{"lean"}, VectorEnsembles: []string{}, Dense: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+	TableBits: 8, DuplicateWindow: 1000, TextExperts: []string{"lean"}, VectorEnsembles: []string{},
+	Dense: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
 }
 
 // remote returns a log as a node sees it.
@@ -118,7 +119,7 @@ func (w *World) label(client int, e *stream.Event) {
 	}
 }
 
-// post sends a body to an ingest, and returns its answer. The code is 0 if there is none.
+// post sends a body to an ingest, and returns its answer. Code 0 means no answer.
 func (w *World) post(to string, body []byte) (code int, text string) {
 	w.mu.Lock()
 	p := w.processes[to]

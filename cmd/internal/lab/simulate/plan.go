@@ -126,7 +126,10 @@ func Draw(seed uint64) Plan {
 		return most * r.Float64() * r.Float64()
 	}
 	p.Rates = Rates{Fail: some(.1), Lost: some(.1), Slow: some(.2), Stall: some(.003)}
-	all := []Kind{Kill, Kill, Kill, Stop, CutOff, CutOff, Away, CutLog, Replace, SetBack, Empty, Flip, Full, Clock, Pin, Refused, BadRecords}
+	all := []Kind{
+		Kill, Kill, Kill, Stop, CutOff, CutOff, Away, CutLog, Replace, SetBack, Empty, Flip, Full, Clock, Pin, Refused,
+		BadRecords,
+	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	kinds := all[:2+r.IntN(4)]
 	for range 1 + r.IntN(12) {
@@ -156,7 +159,8 @@ func drawIncident(r *rand.Rand, kind Kind) Incident {
 		i.For = short
 	case Clock:
 		i.Node = among(nodes...)
-		i.For = time.Duration(r.NormFloat64() * float64([]time.Duration{time.Minute, time.Hour, 10_000 * time.Hour}[r.IntN(3)]))
+		by := []time.Duration{time.Minute, time.Hour, 10_000 * time.Hour}[r.IntN(3)]
+		i.For = time.Duration(r.NormFloat64() * float64(by))
 	case BadRecords:
 		i.N = 1 + r.IntN(4)
 	}

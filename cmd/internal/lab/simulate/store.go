@@ -94,7 +94,8 @@ type shelf struct {
 }
 
 // ask calls a method of the store.
-func ask[R any](ctx context.Context, s *shelf, method string, do func(store state.Store) (R, error)) (value R, err error) {
+func ask[R any](ctx context.Context, s *shelf, method string, do func(store state.Store) (R, error)) (
+	value R, err error) {
 	err = s.call(ctx, portStore, method, func() error {
 		s.vault.mu.RLock()
 		defer s.vault.mu.RUnlock()
@@ -144,7 +145,9 @@ func (s *shelf) Load(ctx context.Context, which state.Pointer) (*state.Checkpoin
 }
 
 func (s *shelf) LoadVersion(ctx context.Context, version int64) (*state.Checkpoint, error) {
-	return ask(ctx, s, "LoadVersion", func(store state.Store) (*state.Checkpoint, error) { return store.LoadVersion(ctx, version) })
+	return ask(ctx, s, "LoadVersion", func(store state.Store) (*state.Checkpoint, error) {
+		return store.LoadVersion(ctx, version)
+	})
 }
 
 func (s *shelf) Manifest(ctx context.Context, which state.Pointer) (*state.Manifest, int64, error) {

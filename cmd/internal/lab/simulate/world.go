@@ -50,7 +50,7 @@ type World struct {
 	lost         map[string]bool // ids of labels that a medium has lost
 	saves        []save
 	sums         map[[sha256.Size]byte]bool // of models that were saved
-	head         save                       // the newest save of the present history; zero: there is none yet
+	head         save                       // the newest save of the present history; zero before the first
 	alerts       map[string]published
 }
 
@@ -396,12 +396,13 @@ func (w *World) heal() {
 
 // logger returns what a process logs, from Warn on, as lines of the story.
 func (w *World) logger(n *node) *slog.Logger {
-	return slog.New(slog.NewTextHandler(teller{n}, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	timeless := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "stack" {
 			return slog.Attr{}
 		}
 		return a
-	}}))
+	}
+	return slog.New(slog.NewTextHandler(teller{n}, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: timeless}))
 }
 
 type teller struct{ *node }

@@ -146,7 +146,8 @@ func (t *taking) earlier(ctx context.Context, store state.Store, model string, p
 	return p, nil
 }
 
-func (t *taking) version(ctx context.Context, store state.Store, model string, info state.VersionInfo) (Version, error) {
+func (t *taking) version(ctx context.Context, store state.Store, model string, info state.VersionInfo) (
+	Version, error) {
 	t.show(fmt.Sprintf("%s, version %d", model, info.Version))
 	c, err := store.LoadVersion(ctx, info.Version)
 	if err != nil {

@@ -105,7 +105,9 @@ func (c *serve) Run(ctx context.Context, stdio cli.IO) (err error) {
 		return err
 	}
 	cfg.Guard = guard
-	served, err := Listen(ctx, Listener{Addr: c.Listen, Flag: "--listen", TLS: tlsConfig, Metrics: c.Metrics, Services: s, Log: log}, cfg)
+	served, err := Listen(ctx, Listener{
+		Addr: c.Listen, Flag: "--listen", TLS: tlsConfig, Metrics: c.Metrics, Services: s, Log: log,
+	}, cfg)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,10 @@ func New(cfg Config) *Feed {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Feed{cfg: cfg, pace: usual, wake: make(chan struct{}, 1), fresh: make(chan struct{}), journal: newJournal(cfg.Model)}
+	f := &Feed{
+		cfg: cfg, pace: usual, wake: make(chan struct{}, 1), fresh: make(chan struct{}),
+		journal: newJournal(cfg.Model),
+	}
 	f.alarms.last.Unread = true
 	f.alarms.silent, f.learnt.silent, f.log.silent = natsSilent, noRedis, noKafka
 	if cfg.Alarms != nil {

@@ -19,8 +19,8 @@ import (
 	"os"
 )
 
-// Check returns an error if the file at path is none for secrets, or if there is none. It is
-// for who does not read the file: what is at path may be another one a moment later.
+// Check returns an error if the file at path is missing, or others can read it. It is for callers
+// that do not read the file themselves: another file may be at path a moment later.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -218,7 +218,9 @@ func stream(ctx context.Context, x [][]float64, y []float64, order []int, v vari
 	if v.strong {
 		α = float64(d)
 	}
-	q, err := blr.New(blr.Config{Dim: d, Precision: slices.Repeat([]float64{α}, d), Approximation: v.site, XiTolerance: v.rule})
+	q, err := blr.New(blr.Config{
+		Dim: d, Precision: slices.Repeat([]float64{α}, d), Approximation: v.site, XiTolerance: v.rule,
+	})
 	if err != nil {
 		return 0, 0, err
 	}
