@@ -189,13 +189,13 @@ func TestUpgradeWithTraffic(t *testing.T) {
 
 	up := m.startWith("hamlet.service", socket)
 	up.await("READY=1")
-	up.await("STATUS=not ready: ") // no label, no model
+	up.await("STATUS=ready") // to take labels: without one, no model is missed
 	for i, label := range []string{"spam", "ham"} {
 		if _, err := ask(t, "http://"+web+"/v1/events", "application/json", "secret", fmt.Sprintf(`{"id":"first%d","label":%q,"text":"first %d"}`, i, label, i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	up.await("STATUS=ready")
+	scored(t, web, 2)
 	flow := m.traffic(web, nats)
 	flow.flows()
 
