@@ -238,7 +238,7 @@ func (l *Log) reopen(size int64) error {
 	l.mu.Lock()
 	name := segmentName(l.segments[len(l.segments)-1].base)
 	l.mu.Unlock()
-	f, err := l.folder.open(name)
+	f, err := l.folder.Open(name)
 	if err != nil {
 		return err
 	}
@@ -255,19 +255,19 @@ func (l *Log) reopen(size int64) error {
 // roll begins a segment. All that is in the one before is durable.
 func (l *Log) roll() error {
 	name := segmentName(l.end)
-	f, err := l.folder.create(name)
+	f, err := l.folder.Create(name)
 	if errors.Is(err, fs.ErrExist) { // of an attempt that failed
-		if err := l.folder.remove(name); err != nil {
+		if err := l.folder.Remove(name); err != nil {
 			return err
 		}
-		f, err = l.folder.create(name)
+		f, err = l.folder.Create(name)
 	}
 	if err != nil {
 		return noRoom(err)
 	}
 	_, err = f.WriteAt(appendHeader(nil, l.id, l.end), 0)
-	if err := errors.Join(err, f.Sync(), l.folder.sync()); err != nil {
-		return noRoom(errors.Join(err, f.Close(), l.folder.remove(name)))
+	if err := errors.Join(err, f.Sync(), l.folder.Sync()); err != nil {
+		return noRoom(errors.Join(err, f.Close(), l.folder.Remove(name)))
 	}
 	if l.tail != nil {
 		if err := l.tail.Close(); err != nil {

@@ -12,25 +12,15 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/filelog/disktest"
 )
 
 // flipped opens a copy of a log in which one bit is flipped.
-func flipped(t *testing.T, from *disk, name string, bit int64, opt Options) *Log {
+func flipped(t *testing.T, from *disktest.Disk, name string, bit int64, opt Options) *Log {
 	t.Helper()
-	d := newDisk(1)
-	from.mu.Lock()
-	defer from.mu.Unlock()
-	for name, i := range from.files {
-		f, err := d.create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteAt(i.now, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.files[name].now[bit/8] ^= 1 << (bit % 8)
-	l, err := open(d, "", opt)
+	d := from.Copy()
+	d.Files[name].Now[bit/8] ^= 1 << (bit % 8)
+	l, err := OpenIn(d, "", opt)
 	if err != nil {
 		t.Fatalf("%s, bit %d: %v", name, bit, err)
 	}
@@ -41,8 +31,8 @@ func flipped(t *testing.T, from *disk, name string, bit int64, opt Options) *Log
 // Wherever a bit flips in any file, no record reads as another one, no other record is lost, and
 // the damage is named. Records that are appended later have offsets of their own.
 func TestFlippedBits(t *testing.T) {
-	from := newDisk(1)
-	l, err := open(from, "", Options{SegmentBytes: 2000, markAfter: time.Microsecond})
+	from := disktest.New(1)
+	l, err := OpenIn(from, "", Options{SegmentBytes: 2000, markAfter: time.Microsecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +56,8 @@ func TestFlippedBits(t *testing.T) {
 		at   int64
 	}
 	var bits []bit
-	for _, name := range slices.Sorted(maps.Keys(from.files)) {
-		for at := range int64(len(from.files[name].now)) * 8 {
+	for _, name := range slices.Sorted(maps.Keys(from.Files)) {
+		for at := range int64(len(from.Files[name].Now)) * 8 {
 			bits = append(bits, bit{name, at})
 		}
 	}
@@ -134,8 +124,8 @@ func same(a, b stream.Record) bool {
 // What is damaged ends Read with its name, after the records before it. Read goes on behind it, and
 // over it once it is left out, also after a restart.
 func TestDamageIsNamed(t *testing.T) {
-	from := newDisk(1)
-	l, err := open(from, "", Options{})
+	from := disktest.New(1)
+	l, err := OpenIn(from, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +153,7 @@ func TestDamageIsNamed(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l = reopened(t, l.folder.(*disk))
+	l = reopened(t, l.folder.(*disktest.Disk))
 	if records, err := all(l, 0); len(records) != 99 || err != nil {
 		t.Errorf("left out: %d records, %v", len(records), err)
 	}
@@ -216,10 +206,10 @@ func TestMissingSegment(t *testing.T) {
 
 // A segment of another log is no reason to move anything.
 func TestASegmentOfAnotherLog(t *testing.T) {
-	var logs [2]*disk
+	var logs [2]*disktest.Disk
 	for i := range logs {
-		logs[i] = newDisk(uint64(i))
-		l, err := open(logs[i], "", Options{SegmentBytes: 1})
+		logs[i] = disktest.New(uint64(i))
+		l, err := OpenIn(logs[i], "", Options{SegmentBytes: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,17 +219,17 @@ func TestASegmentOfAnotherLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	logs[0].files[segmentName(3)] = logs[1].files[segmentName(3)]
-	before := len(logs[0].files)
-	if l, err := open(logs[0], "", Options{}); err == nil || !strings.Contains(err.Error(), "is of another log") || len(logs[0].files) != before {
+	logs[0].Files[segmentName(3)] = logs[1].Files[segmentName(3)]
+	before := len(logs[0].Files)
+	if l, err := OpenIn(logs[0], "", Options{}); err == nil || !strings.Contains(err.Error(), "is of another log") || len(logs[0].Files) != before {
 		t.Errorf("it was opened, %v, %v", l, err)
 	}
 }
 
 // The end of the last segment but one was durable, if the last one was being made.
 func TestDamageBeforeASegmentThatWasBeingMade(t *testing.T) {
-	from := newDisk(1)
-	l, err := open(from, "", Options{SegmentBytes: 300, markAfter: time.Hour})
+	from := disktest.New(1)
+	l, err := OpenIn(from, "", Options{SegmentBytes: 300, markAfter: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +239,7 @@ func TestDamageBeforeASegmentThatWasBeingMade(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	from.files[segmentName(5)].now = from.files[segmentName(5)].now[:20]
+	from.Files[segmentName(5)].Now = from.Files[segmentName(5)].Now[:20]
 	again := flipped(t, from, segmentName(0), (size-10)*8, Options{SegmentBytes: 300})
 	if b, err := again.Bounds(t.Context()); b.End != 5 || err != nil {
 		t.Errorf("the log ends at %d, %v; want 5", b.End, err)
@@ -261,8 +251,8 @@ func TestDamageBeforeASegmentThatWasBeingMade(t *testing.T) {
 
 // What the disk cannot read is damage: the rest can be read.
 func TestUnreadableSector(t *testing.T) {
-	d := newDisk(1)
-	l, err := open(d, "", Options{SegmentBytes: 20_000})
+	d := disktest.New(1)
+	l, err := OpenIn(d, "", Options{SegmentBytes: 20_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,10 +263,10 @@ func TestUnreadableSector(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{segmentName(0), segmentName(l.segments[len(l.segments)-1].base)} {
-		d.mu.Lock()
-		d.unreadable = map[string][2]int64{name: {4096, 8192}}
-		d.mu.Unlock()
-		again, err := open(d, "", Options{SegmentBytes: 20_000})
+		d.Lock()
+		d.Unreadable = map[string][2]int64{name: {4096, 8192}}
+		d.Unlock()
+		again, err := OpenIn(d, "", Options{SegmentBytes: 20_000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,6 +54,7 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/filelog/disk"
 	"hamlet/stream/lockfile"
 )
 
@@ -88,7 +89,7 @@ var ErrClosed = errors.New("log closed")
 
 // A Log is a log in files. Its methods may be called concurrently.
 type Log struct {
-	folder folder
+	folder disk.Folder
 	opt    Options
 	name   string // of the folder
 	unlock func() error
@@ -111,7 +112,7 @@ type Log struct {
 	done chan struct{} // closed when the appender has ended
 
 	// Of the appender's goroutine.
-	tail   file
+	tail   disk.File
 	bytes  []byte // scratch
 	marked bool   // nothing was written since the last mark
 	broken error  // why nothing can be appended any more
@@ -149,7 +150,7 @@ func baseOf(name string) (base int64, ok bool) {
 func Open(path string, opt Options) (*Log, error) {
 	err := os.MkdirAll(path, 0o700)
 	if err == nil {
-		err = syncFolder(filepath.Dir(filepath.Clean(path)))
+		err = disk.Dir(filepath.Dir(filepath.Clean(path))).Sync()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
@@ -158,7 +159,7 @@ func Open(path string, opt Options) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log in %s: %w", path, err)
 	}
-	l, err := open(dir(path), path, opt)
+	l, err := OpenIn(disk.Dir(path), path, opt)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the log in %s: %w", path, err), unlock())
 	}
@@ -166,7 +167,8 @@ func Open(path string, opt Options) (*Log, error) {
 	return l, nil
 }
 
-func open(folder folder, name string, opt Options) (*Log, error) {
+// OpenIn opens the log of a folder that no other program has, as [Open] does. Name is what errors call it.
+func OpenIn(folder disk.Folder, name string, opt Options) (*Log, error) {
 	opt.SegmentBytes = cmp.Or(opt.SegmentBytes, segmentBytes)
 	opt.markAfter = cmp.Or(opt.markAfter, markAfter)
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
@@ -317,12 +319,12 @@ func (l *Log) deleteFirst(n int, before time.Time) error {
 	l.first = l.segments[n].base
 	err := l.writeManifest()
 	for full(err) && len(gone) > 0 {
-		if removed := l.folder.remove(segmentName(gone[0].base)); removed != nil {
+		if removed := l.folder.Remove(segmentName(gone[0].base)); removed != nil {
 			err = errors.Join(err, removed)
 			break
 		}
 		gone, l.unsaid = gone[1:], true
-		if err = l.folder.sync(); err == nil {
+		if err = l.folder.Sync(); err == nil {
 			err = l.writeManifest()
 		}
 	}
@@ -337,16 +339,16 @@ func (l *Log) deleteFirst(n int, before time.Time) error {
 	l.segments = l.segments[len(gone):]
 	l.forgetTorn(before)
 	for _, s := range gone {
-		err = errors.Join(err, l.folder.remove(segmentName(s.base)))
+		err = errors.Join(err, l.folder.Remove(segmentName(s.base)))
 	}
-	return errors.Join(err, l.folder.sync())
+	return errors.Join(err, l.folder.Sync())
 }
 
 // newest returns when the newest record of a closed segment was written: the time that its last record
 // carries, or the file's time, whichever is earlier. A file is younger than its records where it was copied
 // or converted, and a record may say a time that is yet to come. It reads the end of the file.
 func (l *Log) newest(s segment, next int64) (at time.Time, err error) {
-	f, err := l.folder.open(segmentName(s.base))
+	f, err := l.folder.Open(segmentName(s.base))
 	if err != nil {
 		return at, err
 	}
@@ -374,15 +376,15 @@ func (l *Log) newest(s segment, next int64) (at time.Time, err error) {
 
 // forgetTorn deletes what was moved aside before a time: it may be mail.
 func (l *Log) forgetTorn(before time.Time) {
-	names, _ := l.folder.names()
+	names, _ := l.folder.Names()
 	for _, name := range names {
 		if !strings.HasPrefix(name, "torn-") {
 			continue
 		}
-		if f, err := l.folder.open(name); err == nil {
+		if f, err := l.folder.Open(name); err == nil {
 			changed, err := f.Changed()
 			if err := errors.Join(err, f.Close()); err == nil && changed.Before(before) {
-				_ = l.folder.remove(name)
+				_ = l.folder.Remove(name)
 			}
 		}
 	}

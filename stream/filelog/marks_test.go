@@ -2,6 +2,8 @@ package filelog
 
 import (
 	"testing"
+
+	"hamlet/stream/filelog/disktest"
 	"time"
 )
 
@@ -12,7 +14,7 @@ func (l *Log) awaitMark(t *testing.T) {
 		l.mu.Lock()
 		last := l.segments[len(l.segments)-1]
 		l.mu.Unlock()
-		f, err := l.folder.open(segmentName(last.base))
+		f, err := l.folder.Open(segmentName(last.base))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,8 +34,8 @@ func (l *Log) awaitMark(t *testing.T) {
 // A mark that is damaged costs no record, neither at the next opening nor for a reader. It is named.
 func TestDamagedMark(t *testing.T) {
 	for _, groups := range []int{1, 2} {
-		from := newDisk(1)
-		l, err := open(from, "", Options{markAfter: time.Microsecond})
+		from := disktest.New(1)
+		l, err := OpenIn(from, "", Options{markAfter: time.Microsecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,15 +62,15 @@ func TestDamagedMark(t *testing.T) {
 
 // What is opened after a kill is proven durable by a mark: a bit that flips then is damage.
 func TestAMarkAfterAKill(t *testing.T) {
-	d := newDisk(1)
-	l, err := open(d, "", Options{markAfter: time.Hour})
+	d := disktest.New(1)
+	l, err := OpenIn(d, "", Options{markAfter: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	add(t, l, numbered(0, 5, 50)...)
 	size := l.sizeOf(0)
-	killed := d.cut()
-	again, err := open(killed, "", Options{markAfter: time.Microsecond})
+	killed := d.Cut()
+	again, err := OpenIn(killed, "", Options{markAfter: time.Microsecond})
 	if err != nil {
 		t.Fatal(err)
 	}

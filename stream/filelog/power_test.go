@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/filelog/disktest"
 )
 
 // The power fails at every operation of the disk in turn, and again and again after it. What was
@@ -24,13 +25,13 @@ func TestPowerCuts(t *testing.T) {
 	marks := []time.Duration{0, time.Microsecond} // seldom, and after nearly each group
 	for seed := range seeds {
 		for left := 0; ; left++ {
-			d := newDisk(uint64(seed))
+			d := disktest.New(uint64(seed))
 			random := rand.New(rand.NewPCG(uint64(seed), uint64(left)))
 			var acknowledged, given []string // values by offset
-			d.left = left
+			d.Left = left
 			whole := false
 			for range 3 { // cuts
-				l, err := open(d, "", Options{SegmentBytes: 1500, markAfter: marks[seed%2]})
+				l, err := OpenIn(d, "", Options{SegmentBytes: 1500, markAfter: marks[seed%2]})
 				for err == nil && !whole {
 					var records []stream.Record
 					for range 1 + random.IntN(4) {
@@ -55,7 +56,7 @@ func TestPowerCuts(t *testing.T) {
 					}
 					whole = len(given) > 60
 				}
-				if err != nil && !errors.Is(err, errCut) {
+				if err != nil && !errors.Is(err, disktest.ErrOff) {
 					t.Fatalf("seed %d, power off after %d: %v", seed, left, err)
 				}
 				if l != nil {
@@ -65,13 +66,13 @@ func TestPowerCuts(t *testing.T) {
 					break
 				}
 				if random.IntN(3) > 0 { // else the program was killed, and the disk lost nothing
-					d = d.cut()
+					d = d.Cut()
 				}
-				d.left = random.IntN(left + 1)
+				d.Left = random.IntN(left + 1)
 			}
-			d = d.cut()
-			d.left = -1
-			l, err := open(d, "", Options{SegmentBytes: 1500})
+			d = d.Cut()
+			d.Left = -1
+			l, err := OpenIn(d, "", Options{SegmentBytes: 1500})
 			if err != nil {
 				t.Fatalf("seed %d, power off after %d: %v", seed, left, err)
 			}
@@ -93,7 +94,7 @@ func TestPowerCuts(t *testing.T) {
 					t.Fatalf("seed %d, power off after %d: at %d is %q", seed, left, r.Offset, value)
 				}
 			}
-			for name := range d.files {
+			for name := range d.Files {
 				if len(name) > 5 && name[:5] == "torn-" {
 					torn++
 				}
@@ -122,8 +123,8 @@ func cutAtSpace(b []byte) (before string, after []byte, found bool) {
 // A full disk refuses records, and takes them again once there is room. Nothing is lost or there in
 // part.
 func TestFullDisk(t *testing.T) {
-	d := newDisk(1)
-	l, err := open(d, "", Options{SegmentBytes: 1500})
+	d := disktest.New(1)
+	l, err := OpenIn(d, "", Options{SegmentBytes: 1500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,13 +133,13 @@ func TestFullDisk(t *testing.T) {
 	for i := range 300 {
 		switch {
 		case i%30 == 10:
-			d.mu.Lock()
-			d.room = i * 7 % 900
-			d.mu.Unlock()
+			d.Lock()
+			d.Room = i * 7 % 900
+			d.Unlock()
 		case i%30 == 25:
-			d.mu.Lock()
-			d.room = -1
-			d.mu.Unlock()
+			d.Lock()
+			d.Room = -1
+			d.Unlock()
 		}
 		err := l.Append(t.Context(), numbered(n, 1, 100+i%500)...)
 		switch {
@@ -157,8 +158,8 @@ func TestFullDisk(t *testing.T) {
 	if refused < 50 || n < 150 {
 		t.Errorf("%d were refused and %d taken", refused, n)
 	}
-	d = d.cut()
-	again, err := open(d, "", Options{SegmentBytes: 1500})
+	d = d.Cut()
+	again, err := OpenIn(d, "", Options{SegmentBytes: 1500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,18 +172,18 @@ func TestFullDisk(t *testing.T) {
 // Retention makes room on a disk that has none: it needs none first. It goes on where it was if what it
 // freed was taken, and after the power has failed anywhere in it.
 func TestRetainOnAFullDisk(t *testing.T) {
-	filled := func(t *testing.T) (*disk, *Log) {
-		d := newDisk(1)
-		l, err := open(d, "", Options{SegmentBytes: 1})
+	filled := func(t *testing.T) (*disktest.Disk, *Log) {
+		d := disktest.New(1)
+		l, err := OpenIn(d, "", Options{SegmentBytes: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 5 {
 			add(t, l, numbered(10*i, 10, 30)...)
 		}
-		d.mu.Lock()
-		d.room = 0
-		d.mu.Unlock()
+		d.Lock()
+		d.Room = 0
+		d.Unlock()
 		return d, l
 	}
 	later := time.Now().Add(time.Hour)
@@ -207,12 +208,12 @@ func TestRetainOnAFullDisk(t *testing.T) {
 
 	for left := range 12 { // operations until the power is off
 		d, l := filled(t)
-		d.mu.Lock()
-		d.left = left
-		d.mu.Unlock()
+		d.Lock()
+		d.Left = left
+		d.Unlock()
 		_, failed := l.Retain(later, 0, 29)
 		_ = l.Close()
-		d = d.cut()
+		d = d.Cut()
 		l = reopened(t, d)
 		first, err := l.Retain(later, 0, 29)
 		if first != 20 || err != nil {
@@ -226,8 +227,8 @@ func TestRetainOnAFullDisk(t *testing.T) {
 
 // Another program takes what a deletion frees. The log begins with what is left, and says so once it can.
 func TestRetainWhereNoRoomIsLeft(t *testing.T) {
-	d := newDisk(1)
-	l, err := open(&greedy{disk: d}, "", Options{SegmentBytes: 1})
+	d := disktest.New(1)
+	l, err := OpenIn(&greedy{Disk: d}, "", Options{SegmentBytes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,9 +237,9 @@ func TestRetainWhereNoRoomIsLeft(t *testing.T) {
 		add(t, l, numbered(10*i, 10, 30)...)
 	}
 	taken := l.folder.(*greedy)
-	d.mu.Lock()
-	d.room = 0
-	d.mu.Unlock()
+	d.Lock()
+	d.Room = 0
+	d.Unlock()
 	later := time.Now().Add(time.Hour)
 	taken.takes = 10
 	first, err := l.Retain(later, 0, 29)
@@ -248,14 +249,14 @@ func TestRetainWhereNoRoomIsLeft(t *testing.T) {
 	if records, err := all(l, first); len(records) != 30 || err != nil {
 		t.Errorf("%d records, %v", len(records), err)
 	}
-	d.mu.Lock()
-	d.room = -1
-	d.mu.Unlock()
+	d.Lock()
+	d.Room = -1
+	d.Unlock()
 	taken.takes = 0
 	if first, err := l.Retain(time.Time{}, 0, 29); first != 20 || err != nil {
 		t.Errorf("with room again: the log begins at %d, %v", first, err)
 	}
-	again, err := open(d, "", Options{})
+	again, err := OpenIn(d, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,16 +268,16 @@ func TestRetainWhereNoRoomIsLeft(t *testing.T) {
 
 // A greedy disk gives what is freed to somebody else, some times.
 type greedy struct {
-	*disk
+	*disktest.Disk
 	takes int
 }
 
-func (g *greedy) remove(name string) error {
-	err := g.disk.remove(name)
+func (g *greedy) Remove(name string) error {
+	err := g.Disk.Remove(name)
 	if g.takes--; g.takes >= 0 && err == nil {
-		g.mu.Lock()
-		g.room = 0
-		g.mu.Unlock()
+		g.Lock()
+		g.Room = 0
+		g.Unlock()
 	}
 	return err
 }
@@ -284,27 +285,27 @@ func (g *greedy) remove(name string) error {
 // After an fsync that failed, only what was acknowledged is in the log, and appends go on over
 // another descriptor.
 func TestFailedSync(t *testing.T) {
-	d := newDisk(2)
-	l, err := open(d, "", Options{})
+	d := disktest.New(2)
+	l, err := OpenIn(d, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	add(t, l, numbered(0, 5, 100)...)
-	d.mu.Lock()
-	d.syncs = 0
-	d.mu.Unlock()
+	d.Lock()
+	d.Syncs = 0
+	d.Unlock()
 	if err := l.Append(t.Context(), numbered(5, 5, 2000)...); !errors.Is(err, syscall.EIO) {
 		t.Errorf("an fsync failed: %v", err)
 	}
-	d.mu.Lock()
-	there := len(d.files[segmentName(0)].now)
-	d.mu.Unlock()
+	d.Lock()
+	there := len(d.Files[segmentName(0)].Now)
+	d.Unlock()
 	if size := l.sizeOf(0); int64(there) != size {
 		t.Errorf("the file has %d bytes, and %d were acknowledged", there, size)
 	}
 	add(t, l, numbered(10, 5, 100)...)
-	for _, l := range []*Log{l, reopened(t, d.cut())} {
+	for _, l := range []*Log{l, reopened(t, d.Cut())} {
 		records, err := all(l, 0)
 		if err != nil || len(records) != 10 || string(records[5].Value) != string(numbered(10, 1, 100)[0].Value) {
 			t.Errorf("%d records, %v", len(records), err)
@@ -312,9 +313,9 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
-func reopened(t *testing.T, d *disk) *Log {
+func reopened(t *testing.T, d *disktest.Disk) *Log {
 	t.Helper()
-	l, err := open(d, "", Options{})
+	l, err := OpenIn(d, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

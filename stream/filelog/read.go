@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/filelog/disk"
 )
 
 // Read implements [stream.Log]. Damage is a *[DamagedError] of its first offset that is asked for; what
@@ -138,7 +139,7 @@ type scan struct {
 	most stream.Limit
 	all  func(*DamagedError) // gets all damage, and the scan goes on; nil: damage ends it
 
-	file    file
+	file    disk.File
 	buf     []byte // what was read, from bufAt on
 	bufAt   int64
 	records []stream.Record
@@ -148,7 +149,7 @@ type scan struct {
 // run reads until the limit, or the segment's end. Of damage before the limit it returns the error, unless
 // it has records.
 func (s *scan) run() (err error) {
-	s.file, err = s.log.folder.open(segmentName(s.base))
+	s.file, err = s.log.folder.Open(segmentName(s.base))
 	if err != nil {
 		return err
 	}

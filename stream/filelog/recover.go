@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"hamlet/stream/filelog/disk"
 )
 
 // A manifest is what the file "log" says, before the CRC of its bytes.
@@ -26,7 +28,7 @@ const manifestName = "log"
 
 // load reads the log in the folder. In an empty folder it makes one.
 func (l *Log) load() error {
-	names, err := l.folder.names()
+	names, err := l.folder.Names()
 	if err != nil {
 		return err
 	}
@@ -65,7 +67,7 @@ func (l *Log) load() error {
 	}
 	l.seed = seedOf(l.id)
 	for len(bases) > 1 && bases[1] <= l.first { // a retention was cut off
-		if err := l.folder.remove(segmentName(bases[0])); err != nil {
+		if err := l.folder.Remove(segmentName(bases[0])); err != nil {
 			return err
 		}
 		bases = bases[1:]
@@ -80,7 +82,7 @@ func (l *Log) load() error {
 func (l *Log) loadTail() error {
 	l.end = l.first
 	for i := range l.segments[:max(len(l.segments)-1, 0)] {
-		f, err := l.folder.open(segmentName(l.segments[i].base))
+		f, err := l.folder.Open(segmentName(l.segments[i].base))
 		if err != nil {
 			return err
 		}
@@ -111,7 +113,7 @@ func (l *Log) loadTail() error {
 // identify takes the identity from a segment's header.
 func (l *Log) identify(bases []int64) (known bool, err error) {
 	for _, base := range bases {
-		f, err := l.folder.open(segmentName(base))
+		f, err := l.folder.Open(segmentName(base))
 		if err != nil {
 			return false, err
 		}
@@ -133,7 +135,7 @@ func (l *Log) identify(bases []int64) (known bool, err error) {
 func (l *Log) recover(floor int64) error {
 	s := &l.segments[len(l.segments)-1]
 	name := segmentName(s.base)
-	f, err := l.folder.open(name)
+	f, err := l.folder.Open(name)
 	if err != nil {
 		return err
 	}
@@ -169,7 +171,7 @@ func (l *Log) drop(name string, base int64, b []byte) error {
 	if err := l.setAside(name, base, b); err != nil {
 		return err
 	}
-	if err := l.folder.remove(name); err != nil {
+	if err := l.folder.Remove(name); err != nil {
 		return err
 	}
 	l.segments = l.segments[:len(l.segments)-1]
@@ -179,7 +181,7 @@ func (l *Log) drop(name string, base int64, b []byte) error {
 	return l.recover(base)
 }
 
-func (l *Log) recoverFrames(f file, name string, s *segment, b []byte, floor int64, unreadable bool) error {
+func (l *Log) recoverFrames(f disk.File, name string, s *segment, b []byte, floor int64, unreadable bool) error {
 	l.end, l.marked = s.base, true
 	_, _, ok := parseHeader(b)
 	at, size := int64(headerSize), int64(len(b))
@@ -215,7 +217,7 @@ func (l *Log) recoverFrames(f file, name string, s *segment, b []byte, floor int
 	l.end = max(l.end, floor)
 	s.size = at
 	// What is read from here on must not be lost with the power.
-	return errors.Join(f.Sync(), l.folder.sync())
+	return errors.Join(f.Sync(), l.folder.Sync())
 }
 
 // durable reports whether what follows bytes that are no frame proves that they were durable. It returns
@@ -241,7 +243,7 @@ func (l *Log) durable(b []byte, at int64) (next, to int64) {
 
 // readAt reads as io.ReaderAt does. What the disk cannot read is zero, and so no frame: what is around
 // it can be read.
-func readAt(f file, b []byte, at int64) (n int, unreadable bool, err error) {
+func readAt(f disk.File, b []byte, at int64) (n int, unreadable bool, err error) {
 	n, err = f.ReadAt(b, at)
 	if !errors.Is(err, syscall.EIO) {
 		if errors.Is(err, io.EOF) {
@@ -274,10 +276,10 @@ func (l *Log) setAside(name string, offset int64, b []byte) error {
 	aside := fmt.Sprintf("torn-%020d-%d", offset, time.Now().UnixNano())
 	l.opt.Log.Warn("the last write was cut off: nobody was told that it is in the log, and it is moved aside",
 		"file", name, "offset", offset, "bytes", len(b), "to", aside)
-	f, err := l.folder.create(aside)
+	f, err := l.folder.Create(aside)
 	if err == nil {
 		_, err = f.WriteAt(b, 0)
-		err = errors.Join(err, f.Sync(), f.Close(), l.folder.sync())
+		err = errors.Join(err, f.Sync(), f.Close(), l.folder.Sync())
 	}
 	if full(err) {
 		l.opt.Log.Warn("there is no room to keep it: it is dropped", "bytes", len(b))
@@ -290,7 +292,7 @@ func (l *Log) readManifest(there bool) (known bool, err error) {
 	if !there {
 		return false, nil
 	}
-	f, err := l.folder.open(manifestName)
+	f, err := l.folder.Open(manifestName)
 	if err != nil {
 		return false, err
 	}
@@ -329,10 +331,10 @@ func (l *Log) writeManifest() error {
 		return err
 	}
 	const fresh = manifestName + ".new"
-	if err := l.folder.remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := l.folder.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := l.folder.create(fresh)
+	f, err := l.folder.Create(fresh)
 	if err != nil {
 		return err
 	}
@@ -340,5 +342,5 @@ func (l *Log) writeManifest() error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return errors.Join(l.folder.rename(fresh, manifestName), l.folder.sync())
+	return errors.Join(l.folder.Rename(fresh, manifestName), l.folder.Sync())
 }

@@ -3,6 +3,8 @@ package filelog
 import (
 	"errors"
 	"testing"
+
+	"hamlet/stream/filelog/disktest"
 	"time"
 )
 
@@ -70,8 +72,8 @@ func TestRetainByTheTimeOfRecords(t *testing.T) {
 		"a file of long ago": {first: now, last: now, file: old, size: 100, goes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDisk(1)
-			l, err := open(d, "", Options{SegmentBytes: 1})
+			d := disktest.New(1)
+			l, err := OpenIn(d, "", Options{SegmentBytes: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,13 +85,13 @@ func TestRetainByTheTimeOfRecords(t *testing.T) {
 			records[2].Time = c.last
 			add(t, l, records...)
 			add(t, l, numbered(3, 1, 100)...)
-			d.mu.Lock()
-			segment := d.files[segmentName(0)]
-			segment.changed = c.file
-			for i := headerSize; c.damaged && i < len(segment.now); i += 20 {
-				segment.now[i] ^= 1
+			d.Lock()
+			segment := d.Files[segmentName(0)]
+			segment.Changed = c.file
+			for i := headerSize; c.damaged && i < len(segment.Now); i += 20 {
+				segment.Now[i] ^= 1
 			}
-			d.mu.Unlock()
+			d.Unlock()
 			want := int64(0)
 			if c.goes {
 				want = 3
