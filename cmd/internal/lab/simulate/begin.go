@@ -59,7 +59,7 @@ func NewBeginning(dir string) (*Beginning, error) {
 
 // learn makes the store of a beginning.
 func (w *World) learn(b *Beginning, dir string) error {
-	vault, err := openVault(dir)
+	vault, err := openVault(dir, keeps)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,10 @@ package simulate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -17,12 +19,32 @@ import (
 // quiet is how long a healed world may take until everything is learnt, saved and published.
 const quiet = 3 * time.Minute
 
-// Run runs the plan, and returns what does not hold, and the story. It is called in a bubble of
-// testing/synctest. dir is an empty directory.
-func Run(plan Plan, begin *Beginning, dir string) (violations, story []string, err error) {
+// An Outcome is what came of a plan.
+type Outcome struct {
+	Violations []string // what does not hold
+	Kinds      []string // the same without numbers and names
+	Story      []string
+
+	// The longest in virtual time.
+	Succession time.Duration // from when all is healed and each learner runs until exactly one is active
+	Stop       time.Duration // from when a process is asked to end until it has
+	Post       time.Duration // of a request to ingest
+	Ask        time.Duration // of a question
+}
+
+// How long these may take.
+const (
+	succeeds  = 3 * time.Second
+	stops     = 30 * time.Second
+	answers   = 30 * time.Second
+	endsAfter = time.Minute // all that still runs once the world has ended
+)
+
+// Run runs the plan. It is called in a bubble of testing/synctest. dir is an empty directory.
+func Run(plan Plan, begin *Beginning, dir string) (Outcome, error) {
 	w, err := newWorld(plan, begin, filepath.Join(dir, "world"))
 	if err != nil {
-		return nil, nil, err
+		return Outcome{}, err
 	}
 	for _, name := range learners {
 		w.supervise(name, w.runLearner)
@@ -42,6 +64,7 @@ func Run(plan Plan, begin *Beginning, dir string) (violations, story []string, e
 	w.all.Go(func() { defer close(asked); w.asking() })
 	err = w.incidents()
 	if err == nil {
+		w.succession()
 		for _, c := range [](<-chan struct{}){clients[0], clients[1], asked} {
 			select {
 			case <-c:
@@ -52,18 +75,96 @@ func Run(plan Plan, begin *Beginning, dir string) (violations, story []string, e
 		w.settle()
 	}
 	records, readErr := all(&w.events)
-	w.end()
-	w.all.Wait()
 	if err == nil {
 		err = readErr
+	}
+	if ended := w.rest(); !ended {
+		return w.result(), err
 	}
 	if err == nil && len(w.violations) == 0 {
 		err = w.check(records, filepath.Join(dir, "calm"))
 	}
-	if closed := w.vault.close(); err == nil {
-		err = closed
+	return w.result(), errors.Join(err, w.vault.close(), w.events.close())
+}
+
+// result is what came of the world so far.
+func (w *World) result() Outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outcome.Violations = slices.Clone(w.violations)
+	if len(w.violations) > 0 {
+		w.outcome.Story = w.story()
 	}
-	return w.violations, w.story, err
+	return w.outcome
+}
+
+// rest ends the world, and reports whether all that ran has ended.
+func (w *World) rest() bool {
+	w.end()
+	ended := make(chan struct{})
+	go func() { w.all.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(endsAfter):
+		w.violate("%v after the end of the world something runs:\n%s", endsAfter, stacks())
+		return false
+	}
+	for what, took := range map[string][2]time.Duration{
+		"a process to end": {w.outcome.Stop, stops},
+		"a label":          {w.outcome.Post, answers},
+		"a question":       {w.outcome.Ask, answers},
+	} {
+		if took[0] > took[1] {
+			w.violate("%s took %v", what, took[0])
+		}
+	}
+	return true
+}
+
+// stacks returns the goroutines of bubbles.
+func stacks() string {
+	b := make([]byte, 4<<20)
+	b = b[:runtime.Stack(b, true)]
+	var all []string
+	for g := range strings.SplitSeq(string(b), "\n\n") {
+		if head, _, _ := strings.Cut(g, "\n"); strings.Contains(head, "synctest bubble") {
+			all = append(all, g)
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// succession waits until exactly one learner is active, once all of them run.
+func (w *World) succession() {
+	for up := time.Now(); ; _ = sleep(w.ctx, 20*time.Millisecond) {
+		running, active := w.running()
+		took := time.Since(up)
+		switch {
+		case running < len(learners):
+			up = time.Now()
+		case active == 1:
+			w.outcome.Succession = took
+			return
+		}
+		if took > quiet || w.asksOperator() { // it takes long for a reason
+			return
+		}
+	}
+}
+
+// running returns how many learners run, and how many are active.
+func (w *World) running() (running, active int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range learners {
+		if l := w.processes[name].learner; l != nil {
+			running++
+			if l.Status().Active {
+				active++
+			}
+		}
+	}
+	return running, active
 }
 
 // settle waits until one learner is active, and all is learnt, saved and published.
@@ -139,22 +240,14 @@ func (w *World) unsound(end int64) string {
 // operate does what a learner that ended asked its operator for: where no kept version follows from
 // the log, it begins again with an empty store.
 func (w *World) operate() {
-	w.mu.Lock()
-	const lost = "no kept version of the model follows from this log"
-	asked := false
-	for _, name := range learners {
-		p := w.processes[name]
-		asked = asked || p.ended != nil && strings.Contains(p.ended.Error(), lost)
-	}
-	if asked {
-		for _, name := range learners {
-			w.processes[name].ended = nil
-		}
-	}
-	w.mu.Unlock()
-	if !asked {
+	if !w.asksOperator() {
 		return
 	}
+	w.mu.Lock()
+	for _, name := range learners {
+		w.processes[name].ended = nil
+	}
+	w.mu.Unlock()
 	w.tell("operator", "empties the store")
 	for _, name := range learners {
 		w.endProcess(name, time.Second, true)
@@ -163,6 +256,17 @@ func (w *World) operate() {
 	if err := w.vault.replace(""); err != nil {
 		w.violate("the operator cannot empty the store: %v", err)
 	}
+}
+
+// asksOperator reports whether a learner has ended because no kept version follows from the log.
+func (w *World) asksOperator() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const lost = "no kept version of the model follows from this log"
+	return slices.ContainsFunc(learners, func(name string) bool {
+		p := w.processes[name]
+		return p.ended != nil && strings.Contains(p.ended.Error(), lost)
+	})
 }
 
 // check compares what came of the world with what comes of the same log where nothing breaks.

@@ -9,17 +9,113 @@ import (
 	"time"
 
 	"hamlet/stream"
+	"hamlet/stream/filelog"
+	"hamlet/stream/filelog/disktest"
 	"hamlet/stream/logtest"
 )
 
 // A disk is a log and what is wrong with it. All nodes share it.
 type disk struct {
 	logtest.Memory
-	full atomic.Int64 // until then, in Unix nanoseconds, nothing is taken
+	full  atomic.Int64            // until then, in Unix nanoseconds, nothing is taken
+	files atomic.Pointer[onFiles] // the log, where it is one in files; nil: it is in memory
 }
 
-// A remote is a log as a node sees it. It implements [stream.Log], [stream.Timed] and
-// [stream.Appender].
+// onFiles is a log in files, on a disk that loses power.
+type onFiles struct {
+	*filelog.Log
+	disk *disktest.Disk
+}
+
+// open makes the log one in files, on a disk that may have one. The power may fail in the midst of it.
+func (d *disk) open(on *disktest.Disk) error {
+	log, err := filelog.OpenIn(on, "log", filelog.Options{SegmentBytes: 128 << 10})
+	if err == nil {
+		d.files.Store(&onFiles{log, on})
+	}
+	return err
+}
+
+// replace puts another log in files in the place of this one.
+func (d *disk) replace(on *disktest.Disk, records []stream.Record) error {
+	before := d.files.Load()
+	other := new(disk)
+	if err := other.open(on); err != nil {
+		return err
+	}
+	if err := other.Append(context.Background(), records...); err != nil {
+		return err
+	}
+	d.files.Store(other.files.Load())
+	return before.Close()
+}
+
+// close ends a log in files.
+func (d *disk) close() error {
+	if f := d.files.Load(); f != nil {
+		return f.Close()
+	}
+	return nil
+}
+
+func (f *onFiles) offAfter(operations int) {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	f.disk.Left = operations
+}
+
+func (f *onFiles) isOff() bool {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	return f.disk.Left == 0
+}
+
+func (f *onFiles) room(bytes int) {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	f.disk.Room = bytes
+}
+
+// log returns where the records are.
+func (d *disk) log() interface {
+	stream.Log
+	stream.Appender
+} {
+	if f := d.files.Load(); f != nil {
+		return f
+	}
+	return &d.Memory
+}
+
+// unplugged is the error of a log whose machine is off: nobody answers.
+func unplugged(err error) error {
+	if errors.Is(err, disktest.ErrOff) || errors.Is(err, filelog.ErrClosed) {
+		return errAway
+	}
+	return err
+}
+
+func (d *disk) Bounds(ctx context.Context) (stream.Bounds, error) {
+	b, err := d.log().Bounds(ctx)
+	return b, unplugged(err)
+}
+
+func (d *disk) Since(ctx context.Context, t time.Time) (int64, error) {
+	offset, err := d.log().Since(ctx, t)
+	return offset, unplugged(err)
+}
+
+func (d *disk) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) (
+	[]stream.Record, int64, error) {
+	records, end, err := d.log().Read(ctx, from, most, wait)
+	return records, end, unplugged(err)
+}
+
+func (d *disk) Append(ctx context.Context, records ...stream.Record) error {
+	return unplugged(d.log().Append(ctx, records...))
+}
+
+// A remote is a log as a node sees it. It implements [stream.Topic].
 type remote struct {
 	*node
 	disk *disk
@@ -49,7 +145,7 @@ func (l *remote) Bounds(ctx context.Context) (b stream.Bounds, err error) {
 	return b, away(err)
 }
 
-// Since implements [stream.Timed].
+// Since implements [stream.Log].
 func (l *remote) Since(ctx context.Context, t time.Time) (offset int64, err error) {
 	err = l.call(ctx, portLog, l.name+".Since", func() (err error) {
 		offset, err = l.disk.Since(ctx, t)

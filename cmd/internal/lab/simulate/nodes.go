@@ -131,8 +131,11 @@ func (w *World) post(to string, body []byte) (code int, text string) {
 	r := httptest.NewRequestWithContext(w.ctx, http.MethodPost, "/events", bytes.NewReader(body))
 	r.Header.Set("Content-Type", stream.ContentTypeJSON)
 	r.Header.Set("Authorization", "Bearer "+token)
-	answer := &recorder{httptest.NewRecorder()}
+	answer, began := &recorder{httptest.NewRecorder()}, time.Now()
 	h.ServeHTTP(answer, r)
+	w.mu.Lock()
+	w.outcome.Post = max(w.outcome.Post, time.Since(began))
+	w.mu.Unlock()
 	if n.dead.Load() {
 		return 0, ""
 	}
@@ -151,14 +154,14 @@ func (w *World) labelling(client int) {
 	for i := client; i < len(w.begin.more) && !w.healed.Load(); i += 2 {
 		_ = sleep(w.ctx, time.Duration(r.ExpFloat64()*float64(350*time.Millisecond)))
 		e := w.begin.more[i]
-		switch k := r.IntN(40); {
+		switch k := r.IntN(80); {
 		case k == 0 && len(sent) > 10: // withdraw what was taught a while ago
 			of := sent[len(sent)-1-r.IntN(10)]
 			e.ID, e.Action, e.Of, e.Label, e.Body = "withdraw "+e.ID, stream.Unlearn, of.ID, stream.Unlabelled, of.Body
 		case k == 1 && len(sent) > 10: // correct it
 			of := sent[len(sent)-1-r.IntN(10)]
 			e.ID, e.Action, e.Of, e.Body = "relearn "+e.ID, stream.Relearn, of.ID, of.Body
-		case k < 10:
+		case k < 20:
 			e.Body = stream.Body{Kind: stream.Text, Text: fmt.Sprintf("word%d winner%d lunch", r.IntN(50), r.IntN(3))}
 			sent = append(sent, e)
 		default:
@@ -186,7 +189,11 @@ func (w *World) asking() {
 func (w *World) ask(within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(w.ctx, within)
 	defer cancel()
+	began := time.Now()
 	verdicts, err := w.bus.Ask(ctx, questions.Question{Body: []byte("winner lunch"), ContentType: questions.Text})
+	w.mu.Lock()
+	w.outcome.Ask = max(w.outcome.Ask, time.Since(began))
+	w.mu.Unlock()
 	var refusal *questions.Refusal
 	if errors.As(err, &refusal) && refusal.Code != questions.Unavailable {
 		w.violate("a question is refused: %v", err)

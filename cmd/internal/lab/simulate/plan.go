@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ const (
 	CutOff     Kind = "cut off"     // the node's calls of a port get no answer
 	Away       Kind = "away"        // every node's calls of a port fail
 	CutLog     Kind = "cut log"     // a power failure takes the last N records
+	Power      Kind = "power"       // the machine of a log in files loses power, after N more writes if that many come
 	Replace    Kind = "replace log" // another log takes the place of the log, without its last N records
 	SetBack    Kind = "set back"    // the store is as it was For ago
 	Empty      Kind = "empty"       // the store has lost everything
@@ -46,6 +48,11 @@ const (
 	BadRecords Kind = "bad records" // N records that are no events
 )
 
+// kinds are all kinds, for Parse.
+var kinds = []Kind{
+	Kill, Stop, CutOff, Away, CutLog, Power, Replace, SetBack, Empty, Flip, Full, Clock, Pin, Refused, BadRecords,
+}
+
 // An Incident happens once, at a time after the start.
 type Incident struct {
 	At   time.Duration
@@ -56,10 +63,12 @@ type Incident struct {
 	N    int
 }
 
-// String says what happens, on one line.
-func (i Incident) String() string {
+// String says what happens, on one line, with its time.
+func (i Incident) String() string { return fmt.Sprintf("%10v %s", i.At, i.what()) }
+
+func (i Incident) what() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%8.3fs %s", i.At.Seconds(), i.Kind)
+	b.WriteString(string(i.Kind))
 	if i.Node != "" {
 		fmt.Fprintf(&b, " %s", i.Node)
 	}
@@ -87,23 +96,37 @@ type Rates struct {
 type Plan struct {
 	Seed      uint64
 	Named     bool // the log knows its ID, as one in files does: what cuts its end ends all processes too
+	Files     bool // and it is one in files
 	Rates     Rates
 	Incidents []Incident // by time
 }
 
-// String lists the plan, an incident a line.
+// String lists the plan, an incident a line. [Parse] reads it.
 func (p *Plan) String() string {
 	var b strings.Builder
-	log := "a log without an ID"
-	if p.Named {
-		log = "a log with an ID"
-	}
-	fmt.Fprintf(&b, "seed %d: %s; of the calls %.3g fail, %.3g lose their answer, %.3g are slow, %.3g stall\n",
-		p.Seed, log, p.Rates.Fail, p.Rates.Lost, p.Rates.Slow, p.Rates.Stall)
+	fmt.Fprintf(&b, "seed %d: %s; of the calls %v fail, %v lose their answer, %v are slow, %v stall\n",
+		p.Seed, p.log(), p.Rates.Fail, p.Rates.Lost, p.Rates.Slow, p.Rates.Stall)
 	for _, i := range p.Incidents {
 		fmt.Fprintf(&b, "  %s\n", i)
 	}
 	return b.String()
+}
+
+// What log a plan has, in its text.
+const (
+	unnamed = "a log without an ID"
+	named   = "a log with an ID"
+	inFiles = "a log in files"
+)
+
+func (p *Plan) log() string {
+	switch {
+	case p.Files:
+		return inFiles
+	case p.Named:
+		return named
+	}
+	return unnamed
 }
 
 // lasting is how long incidents happen. Then the world heals.
@@ -118,12 +141,18 @@ func random(seed uint64, key string) *rand.Rand {
 // everything breaks at once, much is hidden.
 func Draw(seed uint64) Plan {
 	r := random(seed, "plan")
-	p := Plan{Seed: seed, Named: r.IntN(2) == 0}
+	p := Plan{Seed: seed}
+	switch r.IntN(4) {
+	case 0:
+		p.Named = true
+	case 1:
+		p.Named, p.Files = true, true
+	}
 	some := func(most float64) float64 {
 		if r.IntN(2) == 0 {
 			return 0
 		}
-		return most * r.Float64() * r.Float64()
+		return math.Round(1e5*most*r.Float64()*r.Float64()) / 1e5
 	}
 	p.Rates = Rates{Fail: some(.1), Lost: some(.1), Slow: some(.2), Stall: some(.003)}
 	all := []Kind{
@@ -131,9 +160,14 @@ func Draw(seed uint64) Plan {
 		BadRecords,
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	kinds := all[:2+r.IntN(4)]
+	these := all[:2+r.IntN(4)]
 	for range 1 + r.IntN(12) {
-		p.Incidents = append(p.Incidents, drawIncident(r, kinds[r.IntN(len(kinds))]))
+		i := drawIncident(r, these[r.IntN(len(these))])
+		if p.Files && i.Kind == CutLog { // it loses nothing that it has acknowledged
+			i.Kind, i.N = Power, r.IntN(8)
+		}
+		i.At, i.For = i.At.Round(time.Millisecond), i.For.Round(time.Millisecond)
+		p.Incidents = append(p.Incidents, i)
 	}
 	slices.SortStableFunc(p.Incidents, func(a, b Incident) int { return int(a.At - b.At) })
 	return p

@@ -3,7 +3,7 @@ package simulate
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +31,7 @@ func (n *node) draw(port, method string) (key string, at float64, delays [2]time
 	name := n.name + " " + port + " " + method
 	w.mu.Lock()
 	w.calls[name]++
-	key = fmt.Sprint(name, " ", w.calls[name])
+	key = name + " " + strconv.Itoa(w.calls[name])
 	w.mu.Unlock()
 	r := random(w.plan.Seed, key)
 	at = r.Float64()
@@ -48,11 +48,20 @@ func (n *node) cutOff(port string) time.Time {
 	return n.until[port]
 }
 
-// call makes a call of a port. do must not wait. What the plan says of the call happens to it:
-// errAway and errDead are all that call adds to do's errors.
+// call makes a call of a port, and notes it. do must not wait. What the plan says of the call happens to
+// it: errAway and errDead are all that call adds to do's errors.
 func (n *node) call(ctx context.Context, port, method string, do func() error) error {
-	w := n.world
 	key, at, delays, fate := n.draw(port, method)
+	made := call{node: n.name, key: key, at: time.Since(n.world.started)}
+	made.err = n.attempt(ctx, port, key, at, delays, fate, do)
+	made.took = time.Since(n.world.started) - made.at
+	n.world.note(made)
+	return made.err
+}
+
+func (n *node) attempt(ctx context.Context, port, key string, at float64, delays [2]time.Duration, fate float64,
+	do func() error) error {
+	w := n.world
 	if n.dead.Load() {
 		return errDead
 	}

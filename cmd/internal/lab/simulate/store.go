@@ -17,6 +17,7 @@ import (
 // is as fast as memory where there is one. It can be set back, emptied and damaged.
 type vault struct {
 	path string
+	cfg  files.Config
 
 	mu    sync.RWMutex // of dir; calls hold it for reading
 	dir   *files.Dir
@@ -29,15 +30,15 @@ type aged struct {
 }
 
 // openVault opens a directory, which may hold models already.
-func openVault(path string) (*vault, error) {
-	v := &vault{path: path}
+func openVault(path string, cfg files.Config) (*vault, error) {
+	v := &vault{path: path, cfg: cfg}
 	return v, v.open()
 }
 
 func (v *vault) current() string { return filepath.Join(v.path, "now") }
 
 func (v *vault) open() (err error) {
-	v.dir, err = files.Open(v.current(), files.Config{Keep: 5})
+	v.dir, err = files.Open(v.current(), v.cfg)
 	return err
 }
 
@@ -108,6 +109,9 @@ func ask[R any](ctx context.Context, s *shelf, method string, do func(store stat
 	})
 	if errors.Is(err, errAway) || errors.Is(err, errDead) {
 		var none R
+		if errors.Is(ctx.Err(), context.Canceled) { // it does not pass
+			return none, err
+		}
 		return none, state.Transient(err)
 	}
 	return value, err
@@ -124,13 +128,15 @@ type numbered[T any] struct {
 }
 
 func (s *shelf) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
+	dated := *c
 	s.mu.Lock()
-	c.Saved = c.Saved.Add(s.clock)
+	dated.Saved = c.Saved.Add(s.clock)
 	s.mu.Unlock()
 	return ask(ctx, s, "Save", func(store state.Store) (int64, error) {
-		number, err := store.Save(ctx, c)
+		number, err := store.Save(ctx, &dated)
+		c.ModelSHA256 = dated.ModelSHA256
 		if err == nil {
-			s.world.saved(s.name, number, c)
+			s.world.saved(s.name, number, &dated)
 		}
 		return number, err
 	})

@@ -19,7 +19,9 @@ import (
 	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/learner"
 	"hamlet/state"
+	"hamlet/state/files"
 	"hamlet/stream"
+	"hamlet/stream/filelog/disktest"
 	"hamlet/stream/questions/questionstest"
 )
 
@@ -38,8 +40,10 @@ type World struct {
 
 	mu         sync.Mutex
 	started    time.Time
-	story      []string
+	lines      []line
+	made       []call
 	violations []string
+	outcome    Outcome              // what is measured meanwhile
 	calls      map[string]int       // of each node, port and method
 	away       map[string]time.Time // the port answers nobody until then
 	refused    time.Time            // alerts are, until then
@@ -73,26 +77,21 @@ type published struct {
 type process struct {
 	node    *node // of the process that runs; nil: none does
 	stop    context.CancelFunc
+	asked   time.Time     // when it was asked to end in order; zero: it was not
 	down    time.Duration // how long it stays down after it has ended
 	ended   error         // how the last one ended by itself
 	learner *learner.Learner
 	ingest  *ingest.HTTP
 }
 
-// tell adds a line to the story.
-func (w *World) tell(who, what string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.story = append(w.story, fmt.Sprintf("%8.3fs %s %s", time.Since(w.started).Seconds(), who, what))
-}
-
 // violate says that something does not hold.
 func (w *World) violate(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	w.tell("VIOLATION:", text)
+	w.tell(violation, text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.violations = append(w.violations, text)
+	w.outcome.Kinds = append(w.outcome.Kinds, format)
 }
 
 func (w *World) isAway(port string) bool {
@@ -136,6 +135,9 @@ func (w *World) otherStore() {
 	w.head = save{}
 }
 
+// keeps is what the store keeps.
+var keeps = files.Config{Keep: 5}
+
 // newWorld makes a world from a beginning. dir is for its store.
 func newWorld(plan Plan, begin *Beginning, dir string) (*World, error) {
 	w := &World{
@@ -146,6 +148,11 @@ func newWorld(plan Plan, begin *Beginning, dir string) (*World, error) {
 	if plan.Named {
 		w.events.ID = "log-0"
 	}
+	if plan.Files {
+		if err := w.events.open(disktest.New(plan.Seed)); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.append(&w.events, begin.records); err != nil {
 		return nil, err
 	}
@@ -153,7 +160,7 @@ func newWorld(plan Plan, begin *Beginning, dir string) (*World, error) {
 		return nil, err
 	}
 	var err error
-	w.vault, err = openVault(dir)
+	w.vault, err = openVault(dir, keeps)
 	w.ctx, w.end = context.WithCancel(context.Background())
 	return w, err
 }
@@ -169,7 +176,7 @@ func (w *World) supervise(name string, run func(ctx context.Context, n *node, p 
 			ctx, stop := context.WithCancel(w.ctx)
 			n := &node{name: name, world: w, until: map[string]time.Time{}}
 			w.mu.Lock()
-			p.node, p.stop, p.down = n, stop, time.Second
+			p.node, p.stop, p.down, p.asked = n, stop, time.Second, time.Time{}
 			w.mu.Unlock()
 			err := run(ctx, n, p)
 			asked := ctx.Err() != nil
@@ -178,6 +185,8 @@ func (w *World) supervise(name string, run func(ctx context.Context, n *node, p 
 			p.node, p.learner, p.ingest = nil, nil, nil
 			if !asked {
 				p.ended = err
+			} else if !p.asked.IsZero() {
+				w.outcome.Stop = max(w.outcome.Stop, time.Since(p.asked))
 			}
 			down := p.down
 			w.mu.Unlock()
@@ -200,13 +209,15 @@ func (w *World) endProcess(name string, down time.Duration, dead bool) {
 	p.down = down
 	if dead {
 		p.node.dead.Store(true)
+	} else if p.asked.IsZero() {
+		p.asked = time.Now()
 	}
 	p.stop()
 }
 
 // happen does an incident.
 func (w *World) happen(i Incident) error {
-	w.tell("==", strings.TrimSpace(i.String()[10:]))
+	w.tell("==", i.what())
 	until := time.Now().Add(i.For)
 	switch i.Kind {
 	case Kill, Stop:
@@ -235,6 +246,13 @@ func (w *World) happen(i Incident) error {
 		w.refused = until
 	case Full:
 		w.events.full.Store(until.UnixNano())
+		if f := w.events.files.Load(); f != nil {
+			w.events.full.Store(0)
+			f.room(int(random(w.plan.Seed, "room").Int32N(300)))
+			w.all.Go(func() { _ = sleep(w.ctx, i.For); f.room(-1) })
+		}
+	case Power:
+		return w.power(i.N)
 	case CutLog, Replace:
 		return w.loseEnd(i)
 	case SetBack:
@@ -273,13 +291,14 @@ func (w *World) loseEnd(i Incident) error {
 		}
 	}
 	if i.Kind == CutLog && w.plan.Named {
-		for _, name := range slices.Concat(learners, scorers, ingests) {
-			w.endProcess(name, time.Second, true)
-		}
+		w.killAll()
 	}
 	if i.Kind == CutLog {
 		w.events.Cut(int64(stay))
 		return nil
+	}
+	if w.plan.Files {
+		return w.events.replace(disktest.New(w.plan.Seed+uint64(i.At)), records[:stay])
 	}
 	id := ""
 	if w.plan.Named {
@@ -290,10 +309,36 @@ func (w *World) loseEnd(i Incident) error {
 	return nil
 }
 
+// killAll kills all processes, as where their machine loses power.
+func (w *World) killAll() {
+	for _, name := range slices.Concat(learners, scorers, ingests) {
+		w.endProcess(name, time.Second, true)
+	}
+}
+
+// power takes the power of the machine with the log, after some more operations of its disk, in the midst
+// of a write. What nobody has synced may be lost.
+func (w *World) power(operations int) error {
+	f := w.events.files.Load()
+	f.offAfter(operations)
+	for deadline := time.Now().Add(2 * time.Second); !f.isOff() && time.Now().Before(deadline); {
+		_ = sleep(w.ctx, 10*time.Millisecond)
+	}
+	f.offAfter(0)
+	w.killAll()
+	_ = f.Close() // its disk is off
+	return w.events.open(f.disk.Cut())
+}
+
 // all returns the records of a log.
-func all(d *disk) ([]stream.Record, error) {
-	records, _, err := d.Read(context.Background(), 0, stream.Limit{}, 0)
-	return records, err
+func all(d *disk) (records []stream.Record, err error) {
+	for {
+		more, end, err := d.Read(context.Background(), int64(len(records)), stream.Limit{}, 0)
+		records = append(records, more...)
+		if err != nil || int64(len(records)) >= end {
+			return records, err
+		}
+	}
 }
 
 // flip changes a bit of the newest chunk.
@@ -381,6 +426,9 @@ func (w *World) heal() {
 	w.tell("==", "all is healed")
 	w.healed.Store(true)
 	w.events.full.Store(0)
+	if f := w.events.files.Load(); f != nil {
+		f.room(-1)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.away)
