@@ -1,6 +1,6 @@
 // Command hamlet-lab is the laboratory: it runs each algorithm on a handful of rows, computes the
 // sources' tables and figures again, compares hamlet with other filters, and breaks what hamlet runs
-// on. No installed hamlet needs it.
+// on, in the world and in virtual time. No installed hamlet needs it.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"hamlet/cmd/internal/lab/faults"
 	"hamlet/cmd/internal/lab/fit"
 	"hamlet/cmd/internal/lab/papers"
+	"hamlet/cmd/internal/lab/simulate/seeds"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
 )
@@ -23,16 +24,18 @@ const description = `hamlet-lab: the laboratory of hamlet.
   hamlet-lab list                 the sources' tables and figures
   hamlet-lab run viboost/figure-8 compute one of them again
   hamlet-lab faults               kill, stop and cut off what hamlet runs on
+  hamlet-lab simulate             break whole hamlets in virtual time
 
 A command's own help has more: hamlet-lab bench --help.`
 
 type grammar struct {
-	Bench  bench.Command   `cmd:"" help:"Compare hamlet with other filters and detectors."`
-	Fit    fit.Command     `cmd:"" help:"Run any of the algorithms on a few rows: JSON Lines in, JSON Lines out."`
-	List   papers.List     `cmd:"" help:"List the experiments: tables, figures and claims of the sources."`
-	Run    papers.Run      `cmd:"" name:"run" help:"Compute experiments again and compare them with the printed figures."`
-	Data   papers.DataSets `cmd:"" help:"Say which data sets the experiments need, or write the synthetic ones."`
-	Faults faults.Command  `cmd:"" help:"Kill, stop and cut off the services and their servers under load, and check that nothing is lost or wrong."`
+	Bench    bench.Command   `cmd:"" help:"Compare hamlet with other filters and detectors."`
+	Fit      fit.Command     `cmd:"" help:"Run any of the algorithms on a few rows: JSON Lines in, JSON Lines out."`
+	List     papers.List     `cmd:"" help:"List the experiments: tables, figures and claims of the sources."`
+	Run      papers.Run      `cmd:"" name:"run" help:"Compute experiments again and compare them with the printed figures."`
+	Data     papers.DataSets `cmd:"" help:"Say which data sets the experiments need, or write the synthetic ones."`
+	Faults   faults.Command  `cmd:"" help:"Kill, stop and cut off the services and their servers under load, and check that nothing is lost or wrong."`
+	Simulate seeds.Command   `cmd:"" help:"Run whole hamlets in virtual time that break as seeds say, and check that all holds once they are healed."`
 	cli.ProgramFlags
 }
 

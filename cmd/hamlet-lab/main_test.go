@@ -10,10 +10,11 @@ import (
 )
 
 func TestHelpAndVersion(t *testing.T) {
-	clitest.Help(t, run, []string{"bench", "faults", "fit", "list"}, "--help")
+	clitest.Help(t, run, []string{"bench", "faults", "simulate", "fit", "list"}, "--help")
 	clitest.Help(t, run, []string{"--bogofilter", "--flip"}, "bench", "mail", "--help")
 	clitest.Help(t, run, []string{"--data=", "--report="}, "run", "--help")
 	clitest.Help(t, run, []string{"--servers=./deploy/servers"}, "faults", "--help")
+	clitest.Help(t, run, []string{"--seeds=1000", "--keep=FILE"}, "simulate", "--help")
 	clitest.Version(t, run, "hamlet-lab")
 }
 

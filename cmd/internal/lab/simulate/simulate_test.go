@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	program "hamlet/cmd/internal/lab/simulate/seeds"
 )
 
 var (
@@ -22,13 +25,14 @@ var (
 	from     = flag.Uint64("from", 1, "the first of them")
 	minimise = flag.Bool("minimise", true, "look for the smallest plan that fails like one that fails")
 	repeat   = flag.Int("repeat", 0, "run a plan that fails so often again, and count how often it fails in the same way")
+	dir      = flag.String("dir", "", "where worlds keep their files (default: in memory)")
 	lines    = flag.Bool("lines", false, "print a line of JSON for each seed, for hamlet-lab simulate")
 )
 
 // temporary returns a directory, in memory where the system has such a place.
 func temporary(t *testing.T) string {
 	t.Helper()
-	if dir, err := os.MkdirTemp("/dev/shm", "simulate-"); err == nil {
+	if dir, err := os.MkdirTemp(cmp.Or(*dir, "/dev/shm"), "simulate-"); err == nil {
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		return dir
 	}
@@ -128,14 +132,6 @@ func TestLeftGoroutinesAreTold(t *testing.T) {
 
 func leftBehind(never, _ chan struct{}) { <-never }
 
-// A done seed is a line that hamlet-lab simulate reads.
-type done struct {
-	Seed       uint64   `json:"seed"`
-	Violations []string `json:"violations,omitempty"`
-	Plan       string   `json:"plan,omitempty"`
-	Story      []string `json:"story,omitempty"`
-}
-
 // TestSeeds runs worlds that break as their seeds say.
 func TestSeeds(t *testing.T) {
 	begin := beginning(t)
@@ -179,7 +175,7 @@ func TestSeeds(t *testing.T) {
 func try(t *testing.T, plan Plan, begin *Beginning, dir string) Outcome {
 	t.Helper()
 	out := run(t, plan, begin, dir)
-	said := done{Seed: plan.Seed, Violations: out.Violations}
+	said := program.Done{Seed: plan.Seed, Violations: out.Violations}
 	if len(out.Violations) > 0 {
 		if *repeat > 0 {
 			repeats(t, plan, out, begin, dir)
