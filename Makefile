@@ -12,8 +12,8 @@ race: ## the race detector where there are goroutines; needs a C compiler
 	go test -race -timeout 60m ./stream/... ./state/... ./cmd/...
 golden: ## write golden files and scenarios as they are; read the diff
 	go test ./cmd/hamlet -run Golden -update-golden && go test ./cmd/internal/service/learner -run Scenarios -rewrite
-fuzz: ## a minute of random bytes for the decoder of events
-	go test ./stream -run - -fuzz FuzzDecodeJSON -fuzztime 1m
+fuzz: ## 20 seconds of random bytes for each fuzz target
+	.ci/fuzz --time 20s
 servers: ## real Kafka, NATS and Redis on loopback: eval "$(make -s servers)"; needs Java, Maven, redis-server
 	@deploy/servers start --acl
 check: ## everything that must hold; on a clean clone, as root, on Debian
