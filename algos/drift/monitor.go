@@ -278,6 +278,9 @@ func (m *Monitor) Alarms() [5]Alarm {
 // Diagnosis returns what the open incidents mean together.
 func (m *Monitor) Diagnosis() Diagnosis { return m.incidents.Diagnosis() }
 
+// Heads returns m's own heads, to be read and not changed. Each may be nil.
+func (m *Monitor) Heads() (own, credulous *blr.Posterior) { return m.head, m.credulous }
+
 // WindowSize returns the size of the label-noise alarm in bytes; most of it is the window.
 func (m *Monitor) WindowSize() int { return m.noise.Size() }
 

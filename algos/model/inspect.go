@@ -127,6 +127,38 @@ func (m *Model) Weights() (all []Weight) {
 	return all
 }
 
+// A Regression is one of a model's Bayesian logistic regressions.
+type Regression struct {
+	Body      string         // BodyText or BodyVector
+	Name      string         // "head", "stacker", "second head", "alarm's head" or "credulous head"
+	Posterior *blr.Posterior // m's own: to be read until the next Apply, and not to be changed
+}
+
+// Regressions returns all of m's, those of mail and text first.
+func (m *Model) Regressions() (all []Regression) {
+	for k, s := range m.submodels {
+		if s == nil {
+			continue
+		}
+		add := func(name string, p *blr.Posterior) {
+			if p != nil {
+				all = append(all, Regression{bodies[k], name, p})
+			}
+		}
+		add("head", s.head)
+		if s.stack != nil {
+			add("stacker", s.stack.Stacker())
+			add("second head", s.stack.Second())
+		}
+		if s.monitor != nil {
+			own, credulous := s.monitor.Heads()
+			add("alarm's head", own)
+			add("credulous head", credulous)
+		}
+	}
+	return all
+}
+
 // unitContributions returns the mean and the standard deviation of each weight of p.
 func unitContributions(p *blr.Posterior) []blr.Contribution {
 	ones := make([]float64, p.Dim())

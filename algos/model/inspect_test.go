@@ -66,3 +66,30 @@ func TestStacks(t *testing.T) {
 		t.Errorf("a head alone has %+v", all)
 	}
 }
+
+// Each regression is the model's own, and to ask for it changes no byte.
+func TestRegressions(t *testing.T) {
+	m := newOf(t, Config{TableBits: 8, Dense: []string{"a", "b"}, SecondHead: 0.99})
+	if all := m.Regressions(); len(all) > 0 {
+		t.Errorf("before the first event: %+v", all)
+	}
+	apply(t, m, circles(160, 1)...)
+	before, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range m.Regressions() {
+		names = append(names, r.Name)
+		if n := r.Posterior.Updates(); r.Body != BodyVector || n == 0 || n > 160 || (n < 160) != (r.Name == "stacker") {
+			t.Errorf("%s of %s has learnt %d of 160 events", r.Name, r.Body, n)
+		}
+	}
+	want := []string{"head", "stacker", "second head", "alarm's head", "credulous head"}
+	if !slices.Equal(names, want) {
+		t.Errorf("they are %v, want %v", names, want)
+	}
+	if after, err := m.AppendBinary(nil); err != nil || !slices.Equal(after, before) {
+		t.Errorf("asking for them changed the model: %v", err)
+	}
+}
