@@ -23,19 +23,6 @@ func ExampleCommand_weights() {
 	// <nil>
 }
 
-// The game of boosting on two rows: one stump is always right, so the value is 1.
-func ExampleCommand_game() {
-	requests := `{"algorithm": "game.boosting", "x": [[1], [2]], "y": [-1, 1], "rounds": 4}
-{"algorithm": "game.play", "a": [[1, -1], [-1, 1]], "rounds": 4, "rate": 0.5}
-`
-	err := new(fit.Command).Run(context.Background(), cli.IO{In: strings.NewReader(requests), Out: os.Stdout})
-	fmt.Println(err)
-	// Output:
-	// {"stumps":[{"feature":0,"threshold":1.5,"polarity":1},{"feature":0,"threshold":1.5,"polarity":-1}],"value":1,"d":[1,0],"votes":[1,0],"adaboost":{"edges":[1],"margin":1},"hedge":{"rate":0.5887050112577373,"gap":0.5887050112577373,"d":[0.5,0.5],"votes":[1,0],"mean_edge":1,"edge":1,"margin":1}}
-	// {"mean":-0.2310585786300049,"p":[0.6155292893150024,0.3844707106849976],"q":[0.5,0.5],"guarantee":-0.23105857863000479,"exposure":0,"rate":0.5,"gap":0.5887050112577373}
-	// <nil>
-}
-
 // Replies come in the order of the lines. A bad line does not affect the others.
 func ExampleCommand() {
 	requests := `{"algorithm": "blr.predict", "w": [2, 1], "v": [[1, 0], [0, 1]], "x_test": [[1, 0]]}

@@ -34,10 +34,6 @@ var weightedFits = []struct {
 	{"poeboost.cs", `,"learner":"newton"`, true, "the standardisation"},
 	{"viboost", ``, false, ""},
 	{"viboost", `,"stop":"elbo","mode":"mixed","type_update":"exact"`, false, ""},
-	{"logit-trees", `,"rounds":5,"bins":255`, false, ""},
-	{"logit-trees", `,"bins":255`, false, "the default rounds N/10"},
-	{"ensemble", ``, false, "rounds and depth"},
-	{"ensemble", `,"kind":"adaboost"`, false, "rounds"},
 	{"bblr.fit", ``, false, ""},
 	{"bblr.fit", `,"variant":2`, false, ""},
 	{"bblr.fit", `,"variant":"sigmoid"`, false, ""},
@@ -49,7 +45,6 @@ var weightedFits = []struct {
 	{"blr.incremental", `,"site":"rvga"`, false, "the sites"},
 	{"blr.merge", `,"cuts":[]`, false, "the sites"},
 	{"blr.unlearn", `,"forget":[]`, false, "the sites"},
-	{"svm.fit", `,"gap":1e-13`, false, ""},
 }
 
 // weightedRows draws rows with labels of a noisy rule, and weights 1 and 2.
