@@ -48,7 +48,7 @@ func written(t testing.TB) []byte {
 	b.WriteString("# Made by go test ./cmd/internal/service/contract -run TestDocumentIsWritten -update\n")
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
-	if err := e.Encode(AsyncAPI(file(t, root+"stream/event.proto"))); err != nil {
+	if err := e.Encode(asyncAPI(file(t, root+"stream/event.proto"))); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

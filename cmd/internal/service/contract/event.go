@@ -2,16 +2,6 @@ package contract
 
 import "hamlet/stream"
 
-// Recorded is the schema of an event in JSON as Kafka may carry it.
-func Recorded() Schema {
-	s := submitted(stream.Actions())
-	s["properties"].(Schema)["own_only"] = Schema{
-		"type": "boolean", "enum": []bool{true},
-		"description": "of must be an event of the same source. Whoever takes events from others sets it.",
-	}
-	return s
-}
-
 // Submitted is the schema of an event that a client sends to a door.
 func Submitted() Schema {
 	return submitted([]string{stream.Learn.String(), stream.Relearn.String(), stream.Unlearn.String(),

@@ -1,13 +1,13 @@
-// Package contract describes hamlet's wire to those who write programs for it: the JSON
-// Schemas of what is sent, and the AsyncAPI document of Kafka's topics and NATS' subjects.
-// The gateway's OpenAPI document has the same schemas. Metrics are described by the rules and the
+// Package contract describes hamlet's wire to those who write programs for it: the JSON Schemas of what
+// is sent. The gateway's OpenAPI document has them. The AsyncAPI document of Kafka's topics and NATS'
+// subjects is made by the package's tests, of the same schemas. Metrics are described by the rules and the
 // dashboard in deploy/prometheus and deploy/grafana, and defined where they are counted.
 //
 //	all := contract.Schema{"Event": contract.Submitted()}
 //	contract.AddStructs(all, map[string]reflect.Type{"Verdict": reflect.TypeFor[stream.Verdict]()}, contract.Texts)
 //
 // Schemas of answers are made of their Go types. Tests hold the others against the encoders
-// of package stream. deploy/contracts/asyncapi.yaml is what [AsyncAPI] returns:
+// of package stream. A test compares deploy/contracts/asyncapi.yaml, and writes it:
 //
 //	go test ./cmd/internal/service/contract -run TestDocumentIsWritten -update
 package contract

@@ -198,7 +198,7 @@ func TestEventsAgainstDecoder(t *testing.T) {
 	_, err := stream.DecodeJSON([]byte(`{"?":1}`))
 	_, known, _ := strings.Cut(err.Error(), "known are ")
 	for _, field := range strings.Split(known, ", ") {
-		if Recorded()["properties"].(Schema)[field] == nil {
+		if recorded()["properties"].(Schema)[field] == nil {
 			t.Errorf("an event's %s is not in the document", field)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // schemas returns the named schemas of all that is sent in JSON.
 func schemas() Schema {
 	all := Schema{
-		"Event": Recorded(), "Request": Request(),
+		"Event": recorded(), "Request": Request(),
 		"Requests": ListOf(Ref("Request"), 1000), "Verdicts": ListOf(Ref("Verdict"), 1000),
 		"Alert": alert(), "Standing": standing(), "DecisionLabel": decisionLabel(),
 	}
@@ -28,6 +28,16 @@ func schemas() Schema {
 		stream.OutcomeUnchanged, stream.OutcomeNotAllowed)
 	narrow(all, "Receipt", "action", stream.Relearn.String(), stream.Unlearn.String(), stream.Correct.String())
 	return all
+}
+
+// recorded is the schema of an event in JSON as Kafka may carry it.
+func recorded() Schema {
+	s := submitted(stream.Actions())
+	s["properties"].(Schema)["own_only"] = Schema{
+		"type": "boolean", "enum": []bool{true},
+		"description": "of must be an event of the same source. Whoever takes events from others sets it.",
+	}
+	return s
 }
 
 // narrow says which words a field may have.

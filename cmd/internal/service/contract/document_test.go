@@ -139,9 +139,9 @@ func scoring() (all []channel) {
 	return all
 }
 
-// AsyncAPI returns the description of Kafka's topics and NATS' subjects, AsyncAPI 3.0.
+// asyncAPI returns the description of Kafka's topics and NATS' subjects, AsyncAPI 3.0.
 // eventProto is the text of stream/event.proto.
-func AsyncAPI(eventProto string) Schema {
+func asyncAPI(eventProto string) Schema {
 	named, all, operations := messages(eventProto), Schema{}, Schema{}
 	replies := Schema{}
 	for i := range channels {
