@@ -7,13 +7,13 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// An Approximation is that of one event's likelihood σ(yz)^φ, z = βᵀx, by a Gaussian in
-// z. It yields the curvature h and the step r of the package doc.
+// An Approximation says which Gaussian in z stands for one event's likelihood σ(yz)^φ,
+// z = βᵀx. It yields the curvature h and the step r of the package doc.
 type Approximation uint8
 
 const (
-	// RVGA is the implicit recursive variational Gaussian approximation, with its two
-	// expectations by the probit approximation. The default.
+	// RVGA, the default, is the implicit recursive variational Gaussian approximation. Its
+	// two expectations are computed by the probit approximation.
 	RVGA Approximation = iota
 	// JaakkolaJordan is the paper's bound exp(yz/2 − λ(ξ)z²) with its best ξ.
 	JaakkolaJordan
@@ -48,7 +48,7 @@ type Step struct {
 // Solve returns the site of one event, the likelihood σ(yz)^φ under the belief z ~ N(m, a):
 // m finite, a ≥ 0 in nats², y = ±1, phi in (0, MostPower]. It solves for y = +1 at y·m, so that a
 // model trained on flipped labels from a symmetric prior is the exact mirror image. Larger
-// |m| and a count as 10¹⁴⁰. It costs 0.1 µs, ExactRVGA 3 to 30.
+// |m| and a count as 10¹⁴⁰. It takes 0.1 µs, and with ExactRVGA 3 to 30 µs.
 func (s Approximation) Solve(m, a, y, phi float64) Step {
 	m, a = min(max(m, -farthest), farthest), min(a, farthest)
 	var st Step
@@ -154,8 +154,8 @@ func moderation(b, c float64) (k, slope float64) {
 }
 
 const (
-	// farthest keeps the squares below in range. h and r have long reached their
-	// limits.
+	// farthest bounds |m| and a, so that the squares below stay in range. h and r reach
+	// their limits long before.
 	farthest = 1e140
 	// siteTolerance is the residual of R-VGA's fixed point in log-odds, relative
 	// above 1. Newton's last step reaches it from 1e−6.

@@ -37,8 +37,8 @@
 //
 //	AdaBoost      stumps ±α, α = ½ ln((1−ε)/ε); D ← D e^(−αyh)/Z
 //	RealAdaBoost  partitions of least Σ√(W⁺W⁻), values ½ ln((W⁺+s)/(W⁻+s)); stumps or trees of depth 2
-//	BHBoost       bins of one feature, the feature of least Σ√(p⁺p⁻), scores as above
-//	LogitTrees    the logistic cost over trees of depth 1 to 5 by damped Newton steps: the live ensemble
+//	BHBoost       the bins of the feature of least Σ√(p⁺p⁻), scores like RealAdaBoost's values
+//	LogitTrees    trees of depth 1 to 5, damped Newton steps on the logistic cost: the live ensemble
 //
 // Sources: the lecture slides "Boosting" (numbers below are theirs); Schapire and
 // Singer 1999 for confidence-rated values. Departures from the slides: ε = 0 and ε ≥ ½
@@ -47,8 +47,8 @@
 //
 // # Writing a booster
 //
-// Fix the round's signed weights, take the largest |edge| from Search.Best, and use
-// Data.SignsTo and Data.Stump, as AdaBoost does. For criteria other than |edge|,
-// Search.Below gives the sums at each cut. Compute numbers that are reported or
-// enter a model (ε, a leaf) from the rows in order, not from fixed point.
+// Convert the round's signed weights with Fix, take the largest |edge| from Search.Best,
+// and use Data.SignsTo and Data.Stump, as AdaBoost does. For criteria other than |edge|,
+// Search.Below gives the sums at each cut. Numbers that are reported or enter a model (ε, a
+// leaf) are computed from the rows in order, not from fixed point.
 package boost

@@ -6,13 +6,13 @@ import (
 	"hamlet/algos/internal/codec"
 )
 
-// A grove is a sum of binary trees of one depth, up to MaxDepth. Split k of a tree leads
-// to its splits 2k+1, on the left, and 2k+2; below the last splits are the leaves, from
-// the left. The zero grove has no trees.
+// A grove is a sum of binary trees of one depth, up to MaxDepth. The children of split k
+// are the splits 2k+1 on the left and 2k+2 on the right. The children of the last splits
+// are the leaves, from left to right. The zero grove has no trees.
 type grove struct {
 	depth      int
 	features   []int32   // by tree, 2^depth − 1 each
-	thresholds []float64 // likewise; +Inf where a node does not divide: all go left, the feature is 0
+	thresholds []float64 // likewise; +Inf where a node does not split: all rows go left, its feature is 0
 	leaves     []float64 // by tree, 2^depth each
 }
 
@@ -25,7 +25,7 @@ func (g *grove) len() int { return len(g.leaves) >> g.depth }
 // splits returns the number of splits of a tree.
 func (g *grove) splits() int { return 1<<g.depth - 1 }
 
-// add adds a tree of splits by heap order and leaves.
+// add adds a tree: its splits in heap order, and its leaves.
 func (g *grove) add(splits []Split, leaves []float64) {
 	for _, s := range splits {
 		if s.Feature < 0 {

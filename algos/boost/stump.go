@@ -45,8 +45,8 @@ func (d *Data) Stump(c Candidate) Stump {
 // size returns |Edge|.
 func (c Candidate) size() int64 { return max(c.Edge, -c.Edge) }
 
-// NoEdge reports whether the edge counts as 0. The last round's stump has ε = ½ in
-// theory and ½ ± 1e−16 in floating point.
+// NoEdge reports whether the edge counts as 0. Under the weights that a round leaves, its own
+// stump has ε = ½ in theory and ½ ± 1e−16 in floating point.
 func (c Candidate) NoEdge() bool { return c.size() <= tie }
 
 // SignsTo writes +1 to dst for each row above the candidate's threshold, else −1:
@@ -70,7 +70,7 @@ func (d *Data) MarginsTo(dst []float64, c Candidate, y, w []float64) (h Stump, r
 	for i, v := range dst {
 		m := v * float64(h.Polarity) * y[i]
 		dst[i] = m
-		// Products with 0 and 1, because a branch would be unpredictable.
+		// Multiplied by 0 and 1: the processor could not predict a branch.
 		is := (1 + m) / 2
 		right += float64(w[i] * is)
 		wrong += float64(w[i] * (1 - is))
@@ -173,9 +173,9 @@ const (
 	fixedBits = 60
 
 	// Two candidates whose edges differ by less than 2^tieBits units, 2⁻⁴⁶
-	// (1.4e−14) of the total weight, are equal, and the first wins. Equal weights
-	// seldom have equal sums, in float64 or in units, if they are products in
-	// different order.
+	// (1.4e−14) of the total weight, are equal, and the first wins. Sums that are equal
+	// in theory seldom are in float64 or in units, if their weights are products that
+	// were multiplied in another order.
 	tieBits = fixedBits - 46
 	tie     = 1 << tieBits
 )

@@ -26,7 +26,7 @@ import (
 
 // A Window holds the last keys that were added. It is not safe for concurrent use.
 type Window struct {
-	limit   int      // the most keys, at least 1
+	limit   int      // how many keys it holds at most; at least 1
 	ring    []uint64 // grows to limit, then the oldest is overwritten
 	next    int      // where the next key goes: len(ring) until the ring is full
 	index   []uint64 // open addressing, at most half full; 0 is an empty slot
@@ -100,7 +100,7 @@ func (w *Window) drop(k uint64) {
 	}
 }
 
-// reindex builds an index of the ring's keys that is a quarter to half full.
+// reindex builds a new index of the ring's keys. It is then a quarter to half full.
 func (w *Window) reindex() {
 	w.index = make([]uint64, 1<<bits.Len(uint(2*len(w.ring))))
 	for _, k := range w.ring {
@@ -128,8 +128,8 @@ func (w *Window) Append(dst []byte) []byte {
 	return dst
 }
 
-// Restore replaces the keys by those that Append wrote. next is the saved Next. Bytes
-// that no window can have written are an error, after which w must not be used.
+// Restore replaces the keys by those that Append wrote. next is the saved Next. If no window
+// can have written the bytes, it returns an error, and w must not be used any more.
 func (w *Window) Restore(b []byte, next uint64) error {
 	n := len(b) / 8
 	if len(b)%8 != 0 || n > w.limit {

@@ -8,8 +8,8 @@ import "hamlet/algos/internal/codec"
 //	U ← max(0, U + x − x̄ − δ),  δ = .02·max(1, s²/¼),  up when U > base·(1 + slope·s²)
 //
 // x̄ and s² are over about the last 10,000 events. While a walk is up, U is at most the
-// threshold, and x̄ and s² of all walks stand still. It is down again when U = 0. When one has
-// been up for 3,000 events, all walks begin again: what is now becomes the normal.
+// threshold, and x̄ and s² of all walks do not change. It is down again when U = 0. When one has
+// been up for 3,000 events, all walks start from the beginning: the present x becomes normal.
 type walk struct {
 	events uint64  // in x̄, at most walkMemory
 	mean   float64 // x̄
@@ -31,7 +31,7 @@ type walkRule struct{ base, slope float64 }
 // The walks, in the order of Incidents.walks. MEASURED.md has their delays.
 var walkRules = [...]walkRule{
 	{1.2, 200}, // 1 − φ, the doubt in a label by the head of the label-noise alarm
-	{1.6, 100}, // the same with a flip rate of doubtRate at all times
+	{1.6, 100}, // the same doubt, computed with the constant flip rate doubtRate
 	{5, 12},    // 1 − q of the head that predicts
 }
 

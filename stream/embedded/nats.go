@@ -8,9 +8,9 @@
 //	conn, err := nats.Connect(server.URL())
 //
 // It is for one process on one machine: nothing is replicated. It listens on loopback unless
-// configured otherwise. Every user of a machine reaches its loopback: without users in its options the
-// server takes anybody. It bounds what clients cost before they log in: files, bytes and time. Clients
-// in this process reach it by InProcessConn, without TCP.
+// configured otherwise. Every user of the machine can connect to loopback. If its options name no
+// users, the server lets everybody in. It bounds the files, bytes and time that clients cost before
+// they log in. Clients in this process connect by InProcessConn, without TCP.
 package embedded
 
 import (
@@ -39,7 +39,8 @@ type NATSOptions struct {
 	Addr string       // host:port to listen on; default 127.0.0.1:0, a free port
 	Log  *slog.Logger // gets the server's log at the debug level; nil: silent
 
-	// Users are let in, and nobody else. None: everybody is, and may do everything.
+	// Users are the only ones that the server lets in. If there are none, it lets everybody
+	// in, and everybody may do everything.
 	Users []NATSUser
 }
 
@@ -60,11 +61,11 @@ const authTimeout = 10 * time.Second
 const (
 	natsConns  = 512  // over TCP, if the limit of open files allows it; more wait in the kernel's queue
 	natsSubs   = 1024 // of one connection
-	natsClosed = 64   // closed connections that the server remembers, with up to 4 KiB of their words
+	natsClosed = 64   // closed connections that the server remembers, each with up to 4 KiB of what it said
 )
 
-// A NATS is one NATS server with JetStream, which writes to disk before it
-// acknowledges. A full disk ends JetStream, and not the server: it is tried again until there is room.
+// A NATS is one NATS server with JetStream, which writes to disk before it acknowledges. A full
+// disk ends JetStream but not the server, which starts JetStream again once there is room.
 type NATS struct {
 	server *server.Server
 	front  *front // takes TCP connections
@@ -210,8 +211,9 @@ func (n *NATS) reviveJetStream(ctx context.Context) {
 // clients in this process: it is the provider of nats.go's InProcessServer option. A
 // client logs in on it as on any other.
 //
-// The server's own connection of that kind has no buffer: a client that still writes its
-// login does not read that it is refused, both wait, and after 10 s neither says why.
+// The server's own in-process connection has no buffer. A client that is refused while it
+// still writes its login does not read the refusal: both sides wait, and after 10 s neither
+// says why.
 func (n *NATS) InProcessConn() (net.Conn, error) { return n.front.inProcess() }
 
 // URL returns the server's address as clients take it.
@@ -260,8 +262,8 @@ func (l natsLog) write(level, format string, v []any) {
 // startTimeout bounds the wait for a server in this process.
 const startTimeout = 10 * time.Second
 
-// openDir makes dir if it is missing, locks it and returns its absolute path. Without a dir it does
-// nothing. unlock is never nil.
+// openDir creates dir if it is missing, locks it and returns its absolute path. If dir is empty, it
+// does nothing. unlock is never nil.
 func openDir(dir string) (path string, unlock func() error, err error) {
 	unlock = func() error { return nil }
 	if dir == "" {
@@ -297,7 +299,7 @@ func listen(network, addr string) (net.Listener, error) {
 // defaultAddr is a free port of loopback.
 const defaultAddr = "127.0.0.1:0"
 
-// explain says what to do about an error of the system. It returns others as they are.
+// explain adds what to do to an error of the operating system. It returns other errors unchanged.
 func explain(dir string, err error) error {
 	var system syscall.Errno
 	switch {

@@ -15,17 +15,17 @@
 //
 // # Precision
 //
-// Every quantity is a sum of terms of one sign, so what is non-negative by
-// theorem is non-negative in floating point as well, and small values keep their
-// digits. For the entropies that is how they are defined. For the divergence
-// each term is completed by what sums to zero,
+// Every quantity is a sum of terms of one sign. So what a theorem says is not
+// negative is not negative in floating point either, and small values keep their
+// digits. The entropies are such sums by definition. The divergence becomes one
+// when −p + q, which sums to zero, is added to each term:
 //
 //	D(p‖q)·ln 2 = Σ [p ln(p/q) − p + q],
 //
-// whose brackets are at least 0 (ln t ≤ t − 1), and where p is near q the
-// bracket is summed as a series in (p−q)/q instead of as a difference. Mutual
-// information is that divergence, not a difference of entropies. log₂ is exact
-// at powers of two.
+// Each bracket is at least 0, because ln t ≤ t − 1. Where p is near q, the bracket
+// is computed as a series in (p−q)/q: a difference would lose digits. Mutual
+// information is computed as a divergence, not as a difference of entropies. log₂
+// is exact at powers of two.
 //
 // Sums run in the order given. Logarithms come from logistic, so that the same
 // numbers give the same bits on every machine. Functions are safe for concurrent
@@ -76,8 +76,8 @@ func Entropy(p []float64) float64 {
 	return h
 }
 
-// surprise returns −p·log₂(p/of), 0 for p = 0, where p is a part of the whole
-// of: p ≤ of but for rounding, which must not make the entropy negative.
+// surprise returns −p·log₂(p/of), where p is a part of the whole of; 0 for p = 0.
+// If rounding has made p larger than of, it returns 0: no entropy is negative.
 func surprise(p, of float64) float64 {
 	if p <= 0 || p >= of {
 		return 0
@@ -86,7 +86,7 @@ func surprise(p, of float64) float64 {
 }
 
 // Divergence returns the relative entropy D(p‖q) in bits: 0 if and only if p = q,
-// +Inf where p has mass and q has none. Measures that do not sum to the same get
+// +Inf where p has mass and q has none. For measures whose sums differ it is
 // Σ [p log₂(p/q) + (q−p)/ln 2], which is at least 0 too. It panics if the
 // lengths differ.
 func Divergence(p, q []float64) float64 {
@@ -127,8 +127,9 @@ func (d *divergence) add(p, q float64) {
 	d.nats += q - p
 }
 
-// total is at least 0 before rounding. A bracket whose parts are added apart is
-// more than a fiftieth of either of them, so rounding does not come near.
+// total returns the sum in bits. Before rounding it is at least 0. add splits a bracket
+// over bits and nats only if it is more than a fiftieth of either part: rounding errors
+// are far smaller.
 func (d *divergence) total() float64 { return max(0, d.bits+d.nats/math.Ln2) }
 
 // Bhattacharyya returns BC(p, q) = Σ√(pq), between 0 for disjoint and 1 for equal

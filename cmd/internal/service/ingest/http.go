@@ -29,25 +29,25 @@ const (
 	maxRequestEvents  = 10_000
 )
 
-// A body must make progress, or the request gets 408: after stallTime for a start it
-// must have arrived at minBodyRate in the mean. A mail of usual size needs no more than
-// stallTime even on a slow line, and 40 MiB may take HTTPConfig.ReadTimeout.
+// A body that arrives too slowly gets 408. It has stallTime, and a second more for each
+// minBodyRate bytes that have arrived, but no more than HTTPConfig.ReadTimeout in all. A
+// mail of usual size arrives within stallTime even on a slow line.
 const (
 	stallTime   = 5 * time.Second
 	minBodyRate = 16 << 10 // bytes a second
-	smallBody   = 64 << 10 // bytes; a body so small needs no room in HTTPConfig.MaxBytes
+	smallBody   = 64 << 10 // bytes of each body that HTTPConfig.MaxBytes does not count
 )
 
 // An HTTP accepts labelled events by POST: one event as JSON, or many as NDJSON. It
 // answers 202 when all in-sync replicas have acknowledged all of them. It refuses a
-// request with a bad event as a whole, and names the line. So it does with an event that the
-// token may not say: 403.
+// request with a bad event as a whole, and names the line. If the token does not permit an
+// event, it refuses the whole request with 403.
 //
-// First it receives the body, of MaxBodies requests at the same time, and then handles
-// MaxInFlight of them. So a client with a slow line keeps no other client waiting. It
-// answers 429 beyond these numbers. Bodies take at most MaxBytes, and smallBody more for
-// each: 320 MiB with the defaults. A body whose buffer grows takes half as much again for
-// that instant.
+// It receives the bodies of at most MaxBodies requests at the same time, and handles at
+// most MaxInFlight requests whose bodies are complete. So a client with a slow line keeps no
+// other client waiting. A request beyond these numbers gets 429. Bodies take at most MaxBytes,
+// and smallBody more for each: 320 MiB with the defaults. While a body's buffer grows, the old
+// one takes half as much again.
 type HTTP struct {
 	cfg    HTTPConfig
 	known  tokens.Known
@@ -59,7 +59,7 @@ type HTTP struct {
 // HTTPConfig describes an HTTP endpoint.
 type HTTPConfig struct {
 	Events      stream.Appender // the model's topic
-	Token       string          // the operator's bearer token, which may say everything
+	Token       string          // the operator's bearer token, which permits every event
 	Tokens      *tokens.File    // further tokens, with the rights of each; nil: none
 	Tenants     TokenTenants    // tokens of tenants; nil: none
 	TenantsFrom string          // the source of events that come with a token of Tenants
@@ -77,9 +77,9 @@ type HTTPConfig struct {
 // a name, and one of package tokens' labels where the token has none.
 type Count func(token string, code, events int)
 
-// TokenTenants know the tokens of tenants. Whoever sends one sends events of that tenant
-// and of the source [HTTPConfig].TenantsFrom. An event that names another is refused, and
-// what it withdraws is that source's own.
+// TokenTenants know the tokens of tenants. Events that come with such a token belong to that
+// tenant and to the source [HTTPConfig].TenantsFrom. An event that names another tenant or
+// source is refused. It can withdraw only events of this source.
 type TokenTenants interface {
 	OfToken(token string) (tenant string, ok bool)
 	Default() string // the tenant of events that name none and come with HTTPConfig.Token
@@ -122,8 +122,8 @@ func refuse(code int, format string, args ...any) error {
 
 // ServeHTTP implements [http.Handler].
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Without this net/http reads the rest of a body before it sends a refusal, for as long
-	// as a slow client likes.
+	// Without this header net/http reads the rest of the body before it sends a refusal, and
+	// a slow client could make that last.
 	w.Header().Set("Connection", "close")
 	rights := h.known.Sender(r)
 	n, name, err := 0, tokens.ByNobody, errUnknownToken
@@ -163,7 +163,7 @@ func (h *HTTP) accept(w http.ResponseWriter, r *http.Request, rights *tokens.Rig
 	if _, says := r.Header[headerOwnOnly]; says {
 		return 0, refuse(http.StatusBadRequest, "the header %s: the token decides that; leave it out", headerOwnOnly)
 	}
-	if len(h.slots) == cap(h.slots) || !take(h.bodies) { // while Kafka hangs, the body need not come
+	if len(h.slots) == cap(h.slots) || !take(h.bodies) { // while Kafka hangs, no body is received
 		return 0, errBusy
 	}
 	defer release(h.bodies)
@@ -297,8 +297,8 @@ func (h *HTTP) records(media string, rights *tokens.Rights, body []byte) ([]stre
 	return records, nil
 }
 
-// record decodes, reduces and encodes one event that the sender may say; every error is a
-// *refusal.
+// record decodes, reduces and encodes one event, if the sender's token permits it. Every
+// error is a *refusal.
 func (h *HTTP) record(rights *tokens.Rights, b []byte) (stream.Record, error) {
 	absent := stream.DefaultName
 	if h.cfg.Tenants != nil {

@@ -36,17 +36,17 @@ type worker struct {
 	judged   state.Heading // the save that was judged last; zero: none was
 	awaits   int64         // the saved model's position; 0: nothing is saved
 	overdue  deadline      // for coming to awaits
-	again    time.Time     // no attempt to acquire before
+	again    time.Time     // no attempt to acquire the lease before this time
 	waiting  bool          // the last attempt did not reach the store, which was logged
 	adopts   *model.Config // what the model adopts once this learner is active; nil: nothing
-	backTo   int64         // the version that it stepped back to, as the log has lost records; 0: it has not
+	backTo   int64         // the version that it stepped back to because the log has lost records; 0: it has not
 	backlog  backlog
 
 	model    *model.Model
 	position state.Position // the records that model has absorbed
 	known    bool           // position is from a checkpoint or a record, not the log's beginning
 
-	confirm func(context.Context) error // the follower's: is all that model has absorbed one log?
+	confirm func(context.Context) error // the follower's check that all records that model has absorbed are of one log
 
 	// For saving.go. unsaved: model differs from the copy that was taken last, or that
 	// copy was not saved, or the store lost it.
@@ -62,13 +62,13 @@ type worker struct {
 	unsavedSince time.Time // when the first record after the last save was applied; zero: none was
 	failing      bool      // the last save failed, which was logged
 
-	// What must be acknowledged before the next save. Of a standby, what the last record has
-	// made, until withhold takes it.
+	// What must be acknowledged before the next save. On a standby, what came of the last
+	// record, until withhold takes it.
 	outbox    outbox
 	letters   letters                  // empty after each batch
 	predicted []predictions.Prediction // fewer than maxPredicted after each turn
-	learnt    int64                    // one behind the last record
-	moved     bool                     // learnt is not published
+	learnt    int64                    // the offset after the last record
+	moved     bool                     // learnt has changed since it was published
 	withheld  []unpublished            // alerts and labels of a standby
 
 	status  Status
@@ -79,8 +79,8 @@ type worker struct {
 	incoming []incoming // scratch
 	bytes    []byte     // scratch of modelSHA256
 
-	// after is the SHA-256 of the model behind the last withdrawal, when applied was
-	// afterApplied: the next record need not hash the model again.
+	// after is the SHA-256 of the model after the last withdrawal, and afterApplied is what
+	// applied was then. If the next record is a withdrawal too, it does not hash the model again.
 	after        string
 	afterApplied int
 	applied      int // records, since the model was loaded
@@ -113,7 +113,8 @@ func (w *worker) Handle(ctx context.Context, batch []stream.Record, end int64) e
 func (w *worker) Idle(ctx context.Context) error { return w.orGone(w.turn(ctx, true)) }
 
 // orGone removes the model from the status and the metrics after an error. The follower then
-// drops the worker without Close. If the model is loaded again the lease stays this learner's.
+// drops the worker without Close. After follow.ErrReload the learner keeps its lease, because it
+// loads the model again.
 func (w *worker) orGone(err error) error {
 	if err != nil {
 		w.abandon()
@@ -157,7 +158,7 @@ func (w *worker) handle(ctx context.Context, batch []stream.Record, end int64) e
 }
 
 // absorb applies one record and moves the position. A record that makes the model panic is set
-// aside: the error then has the model loaded again.
+// aside. The error then makes the follower load the model again.
 func (w *worker) absorb(r *stream.Record, in *incoming) error {
 	w.l.turnedNow()
 	if err := w.apply(r, in); err != nil {
@@ -217,18 +218,18 @@ func (w *worker) work(ctx context.Context, quiet bool) error {
 	return nil
 }
 
-// shareAfter is how long nothing was learnt until the learner shares tables with a scorer: it must
-// copy them before it learns again.
+// shareAfter is how long the learner must have learnt nothing before it shares tables with a
+// scorer. It must copy shared tables before it learns again.
 const shareAfter = 2 * time.Second
 
-// share frees the model's tables while a scorer of this process has the same ones and nothing is learnt.
+// share frees the model's tables if a scorer of this process has equal ones and nothing is learnt.
 func (w *worker) share() {
 	if w.l.cfg.Served == nil || w.unsaved || w.running != nil || w.status.Version == 0 ||
 		time.Since(w.quietSince) < shareAfter {
 		return
 	}
 	if served := w.l.cfg.Served(w.status.SHA256); served != nil && w.model.ShareTables(served) {
-		debug.FreeOSMemory() // also what the scorer's model before, and its load, have left
+		debug.FreeOSMemory() // this also returns what the scorer's previous model and its loading left
 	}
 }
 
@@ -355,8 +356,8 @@ func (w *worker) apply(r *stream.Record, in *incoming) error {
 
 // setAside sets aside the event of a record that makes the model panic, and returns
 // follow.ErrReload: the model is loaded as it was saved, without the damage. Then the event is a
-// dead letter. Every learner and every replay by this program comes to the same decision, and
-// the configuration in each checkpoint says it to others.
+// dead letter. Every learner and every replay by this program decides the same. Other programs
+// read the decision in the configuration of each checkpoint.
 func (w *worker) setAside(r *stream.Record, p *model.PanicError) error {
 	if slices.Contains(w.l.aside, p.Key) {
 		return fmt.Errorf("offset %d: the event was set aside and is learnt all the same: %w", r.Offset, p)
@@ -402,9 +403,9 @@ func withdrawalOutcome(action stream.Action, o model.Outcome) Outcome {
 	return Uncorrected
 }
 
-// applyEvent applies an event. A withdrawal or a correction gets a receipt. That of a
-// correction has no SHA-256s of the model: users correct often, and a hash of a model costs
-// as much as a save. A shadow writes no receipts.
+// applyEvent applies an event. A withdrawal or a correction gets a receipt. The receipt of a
+// correction has no SHA-256s of the model: users correct often, and to hash a model costs as
+// much as to save it. A shadow writes no receipts.
 func (w *worker) applyEvent(r *stream.Record, in *incoming) (model.Effect, error) {
 	if w.l.shadow() {
 		return w.model.Attempt(&in.Example)
@@ -437,8 +438,8 @@ func (w *worker) applyEvent(r *stream.Record, in *incoming) (model.Effect, error
 
 // announce takes over an event's changes of alarms and its rebuilds. They are logged
 // and counted if this process has not handed them on before, and published in
-// any case: an earlier process may have died before it published. Nobody hears the alarms of a
-// shadow that is not promoted.
+// any case: an earlier process may have died before it published. The alarms of a shadow that is
+// not promoted are dropped.
 func (w *worker) announce(effect *model.Effect, first bool) {
 	alerts := effect.Alerts
 	if w.l.silent() {
@@ -472,7 +473,7 @@ func (w *worker) announce(effect *model.Effect, first bool) {
 	}
 }
 
-// turnedNow notes that the worker turns.
+// turnedNow notes when the worker's loop went round last.
 func (l *Learner) turnedNow() { l.turned.Store(time.Now().UnixNano()) }
 
 func (w *worker) publishStatus() {
