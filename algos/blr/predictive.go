@@ -10,17 +10,17 @@ import (
 // Predictive returns the log-odds f(m, a) of the predictive probability E[σ(z)],
 // z ~ N(m, a), m in nats and a in nats². p = σ(f) and 1−p = σ(−f) both have a relative
 // error below 1e−9 for every m and a, also where E[σ(−z)] underflows; beyond |f| = 10⁶,
-// f's own rounding is larger. f is odd in m to the last bit, has m's sign, and is m
-// itself at a = 0, 0 at a = +Inf. The same bits on every CPU.
+// f's own rounding is larger. f is odd in m to the last bit and has m's sign. At a = 0 it
+// is m, at a = +Inf it is 0. Every CPU computes the same bits.
 //
 // Below, m ≥ 0 and Q = E[σ(−z)], so that f = ln(1−Q)/Q. Since σ(−z) = e⁻ᶻσ(z), and
 // e⁻ᶻ·N(z; m, a) = e^{a/2−m}·N(z; m−a, a),
 //
 //	Q(m, a) = e^{a/2−m}·(1 − Q(m−a, a)).                                       (1)
 //
-// For m ≥ 3a/2 + 24 that is f = m − a/2, because Q(m−a, a) ≤ e^{3a/2−m} ≤ 4e−11.
+// For m ≥ 3a/2 + 24 this gives f = m − a/2, because Q(m−a, a) ≤ e^{3a/2−m} ≤ 4e−11.
 //
-// For a ≤ 36 the trapezoidal rule with step h about m, z = m ± kh taken together. With
+// For a ≤ 36 we use the trapezoidal rule with step h about m, and add z = m ± kh in pairs. With
 // C = cosh m, c_k = cosh kh and weights w_k = e^{−(kh)²/2a}, ½ at k = 0,
 //
 //	Q ∝ Σ w_k (e⁻ᵐ+c_k)/(C+c_k),   (1−Q) − Q ∝ 2·sinh m·Σ w_k/(C+c_k).         (2)
@@ -30,14 +30,14 @@ import (
 // the Gaussian and, for h < 2a, about (5/√a)·exp(π²/2a − 2π²/h) by σ's poles at ±iπ. The
 // step keeps either below 5e−11. The range is 6.6√a beyond where (1) shifts the mass.
 //
-// For a > 36 the same rule about 0, with h = ¾, on the difference of σ and its probit twin
+// For a > 36 we use the same rule about 0, with h = ¾, on the difference of σ and its probit twin
 // Φ(z/c), c = √(8/π), d_k = σ(−kh) − Φ(−kh/c). The twin has a closed form. With ρ = m/a,
 // s = √a, τ² = a + c² and the scaled erfcx(x) = e^{x²}·erfc(x),
 //
 //	Q·e^{m²/2a} = ½·e^{ρ²c²a/2τ²}·erfcx(m/√2τ)
 //	              + 2h/(√2π·s)·Σ_{k≥1} d_k e^{−(kh)²/2a} sinh(ρkh)             (3)
 //
-// for m ≤ a/2; above, (1) leads back to it. At most 66 nodes, which take longer than (2)
+// for m ≤ a/2. For a larger m, (1) leads back to it. It has at most 66 nodes, which take longer than (2)
 // does at a = 36.
 //
 // It takes 110 to 160 ns for a ≤ 6, 240 at 36 and up to 600 above, where Moderate takes 6.

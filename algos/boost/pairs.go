@@ -2,11 +2,11 @@ package boost
 
 import "math"
 
-// A pairs is a histogram by class: entry 2b has the weight of the positive examples
-// in bin b, entry 2b+1 that of the negative ones as a negative number.
+// A pairs is a histogram by class. Entry 2b is the weight of the positive examples in
+// bin b. Entry 2b+1 is minus the weight of the negative ones.
 type pairs [2 * (MaxBins + 1)]int64
 
-// slot returns where a row of bin b and signed weight v is counted.
+// slot returns the entry of pairs that counts a row of bin b and signed weight v.
 func slot(b byte, v int64) int {
 	return (int(b)<<1 | int(uint64(v)>>63)) & (2*(MaxBins+1) - 1)
 }
@@ -115,8 +115,8 @@ func newDivider(p, n int64) divider {
 }
 
 // parts returns W⁺W⁻ below and above a cut, from the weights lp and ln at or below
-// it. Since (√a+√b)² ≥ a+b, only cuts with a+b < limit need weigh and its square
-// roots.
+// it. Since (√a+√b)² ≥ a+b, the caller calls weigh, with its square roots, only where
+// a+b < limit.
 func (d *divider) parts(lp, ln int64) (a, b float64) {
 	return float64(float64(lp) * -float64(ln)), float64(float64(d.p-lp) * -float64(d.n-ln))
 }
@@ -129,8 +129,8 @@ func (d *divider) weigh(cut int, a, b float64) {
 	}
 }
 
-// divideBins finds the best cut of a column from its histogram by class. It skips
-// empty bins, whose cuts divide as the one before.
+// divideBins finds the best cut of a column from its histogram by class. It skips the
+// cut above an empty bin, because it divides the rows as the cut before does.
 func divideBins(h *pairs, cuts int) divide {
 	var p, n int64
 	for k := 0; k < 2*cuts+2; k += 2 {
@@ -157,8 +157,8 @@ func divideBins(h *pairs, cuts int) divide {
 // of the total weight in fixed point.
 func tieIn(total int64) int64 { return total >> (fixedBits - tieBits) }
 
-// least returns the column with the best cut, the first within 2⁻⁴⁶ of the total
-// weight. It returns false if all columns are constant.
+// least returns the column with the best cut. Of columns that differ by less than 2⁻⁴⁶ of
+// the total weight the first wins. It returns false if all columns are constant.
 func least(columns []divide, total int64) (feature int, best divide, ok bool) {
 	best = undivided
 	slack := float64(tieIn(total))

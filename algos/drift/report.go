@@ -15,7 +15,7 @@ const MostSuspects = 20
 type Report struct {
 	Status   Status
 	SNR      float64 // of the latest result, 0 before the first
-	Grade    float64 // its noise grade, above 0 if VIBoost's noise is labelled spam; no proof of the forged side
+	Grade    float64 // its noise grade: above 0 if VIBoost's noise is labelled spam, which proves no forged side
 	FlipRate float64 // ε, the latest
 
 	// The flip rates f₀ and f₁ of the last Recent events: the fraction of true ham that is
@@ -26,9 +26,9 @@ type Report struct {
 	Sources  []SourceRate // of the recent events, the worst first
 }
 
-// A FlipRate is the rate at which the labels of one true class are flipped. The central 90 % of
-// its posterior, with Jeffreys' prior and given the other class's rate, is from Low to High. If
-// fewer than 6 % of the recent labels are of this class, nothing is known: from 0 to 1.
+// A FlipRate is the rate at which the labels of one true class are flipped. Low to High is the
+// central 90 % of its posterior, with Jeffreys' prior and the other class's rate as given. If fewer
+// than 6 % of the recent labels are of this class, the rate is not known, and Low to High is 0 to 1.
 type FlipRate struct {
 	Known           bool
 	Rate, Low, High float64
@@ -54,7 +54,7 @@ type SourceRate struct {
 	Rate, Low, High float64
 }
 
-// Report costs some ten milliseconds and changes nothing.
+// Report returns what the alarm knows. It takes some ten milliseconds and changes nothing.
 //
 // The flip rates by true label, f₀ = ham called spam and f₁ = spam called ham, are those
 // of greatest likelihood for the last Recent events. With q the head's probability of the
@@ -69,8 +69,8 @@ type SourceRate struct {
 // and f₁ likewise. The sums are over the labels given. The 1 is the prior (1−f)df: one more
 // true label of each class. Without it, a class that does not occur could have any rate. The
 // posterior is log-concave, so expectation maximisation finds its one maximum. (The online
-// φ does not help: its ε has not risen yet.) The rate of a class that is not known is not
-// solved for: ε takes its place. Sources fall in Low; equal ones go by name.
+// φ does not help: its ε has not risen yet.) If the rate of a class is not known, ε takes its
+// place. Sources are sorted by Low, the highest first, and equal ones by name.
 func (n *LabelNoise) Report() Report {
 	r := Report{Status: n.Status(), SNR: n.snr, Grade: n.grade, FlipRate: n.flipRate}
 	witnesses := n.recent.oldest()
@@ -91,7 +91,7 @@ func (n *LabelNoise) Report() Report {
 	return r
 }
 
-// reportSteps bounds the steps of a report: some milliseconds.
+// reportSteps bounds the steps of a report. So many take some milliseconds.
 const reportSteps = 1000
 
 // flipRates returns the flip rates by true label and the trust in each label, after at
@@ -182,9 +182,9 @@ func sourceRates(witnesses []witness) []SourceRate {
 // An alternative is the probability of a label if no label is flipped, and if all are.
 type alternative struct{ right, flipped float64 }
 
-// flipPosterior returns the mean and the 5 % and 95 % quantiles of the flip rate e, of which the
-// labels have the likelihood ∏ (1−e)·right + e·flipped. In θ, e = sin²θ, Jeffreys' prior is
-// flat. So midpoints of θ are a quadrature with close nodes at small rates.
+// flipPosterior returns the mean and the 5 % and 95 % quantiles of the flip rate e, whose
+// likelihood is ∏ (1−e)·right + e·flipped. With e = sin²θ, Jeffreys' prior is flat in θ. So
+// equidistant θ are a quadrature whose nodes are close at small rates.
 func flipPosterior(probs []alternative) (mean, low, high float64) {
 	const nodes = 512
 	const cos, cosHalf = 0.99998117528260111, 0.99999529380957619 // of π/nodes and π/(2·nodes)

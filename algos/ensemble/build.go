@@ -17,8 +17,8 @@ type Window struct {
 	Dim     int
 	Inputs  []float32 // n × Dim, row-major, finite
 	Labels  []float64 // n, ±1
-	Weights []float64 // n, ω, 0 to MaxWeight: the label trust φ; rows of weight 0 are left out
-	Rounds  int       // at most so many; 0 is DefaultRounds
+	Weights []float64 // n weights ω, 0 to MaxWeight; hamlet's are the label trust φ. Rows of weight 0 are left out
+	Rounds  int       // how many rounds at most; 0 is DefaultRounds
 }
 
 // MaxWeight bounds a row's weight; a label trust is at most 1.
@@ -43,8 +43,8 @@ var (
 // Result i is that of kind i. If one fails, the others are still built. Each depends
 // only on the window and its kind, to the last bit on every CPU.
 //
-// An error wraps ErrNoRows, ErrOneClass, ErrConstant, ErrNoEdge or the cause of ctx's end,
-// or it names a bad number of the window or an unknown kind. Build checks ctx between
+// An error wraps ErrNoRows, ErrOneClass, ErrConstant, ErrNoEdge or the cause of ctx's end.
+// Other errors name a bad number of the window or an unknown kind. Build checks ctx between
 // rounds. It panics if the lengths of w's slices do not agree.
 func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 	results := make([]Result, len(kinds))
@@ -74,8 +74,8 @@ func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 type sample struct {
 	x      [][]float64
 	y, ω   []float64
-	most   int                 // rounds
-	binned map[int]*boost.Data // by the most bins of an input; data fills it
+	most   int                 // rounds at most
+	binned map[int]*boost.Data // by data's argument; data fills it
 }
 
 // newSample leaves out the rows of weight 0. It returns an error if no ensemble can be
@@ -129,7 +129,7 @@ func newSample(w *Window) (*sample, error) {
 	return s, nil
 }
 
-// data returns the sample in at most most quantile bins an input.
+// data returns the sample with each input in quantile bins, most of them at most.
 func (s *sample) data(most int) (*boost.Data, error) {
 	if d := s.binned[most]; d != nil {
 		return d, nil

@@ -2,5 +2,5 @@
 
 package openfiles
 
-// Limit returns false: the system has no limit of that kind.
+// Limit returns false: this system does not limit the number of open files.
 func Limit() (uint64, bool) { return 0, false }

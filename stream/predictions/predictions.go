@@ -20,25 +20,25 @@
 //	└─────────┴───────────┴────────────┴───────────┴─────┴─────┘
 //
 //	marks  0 or 1
-//	mark   0, next: the model has learnt the log to before offset next
+//	mark   0, next: the model has learnt the records before offset next
 //	run    0, offset of its first event, n − 1, then n predictions
 //	       ┌─────────────────┬─────────────────────────────────┐
 //	       │ gap·2 + spam    │ log-odds: float32, little endian │
 //	       └─────────────────┴─────────────────────────────────┘
-//	gap    the offsets between the event before it in the run and this one; 0 for the first
+//	gap    how many offsets lie between the previous event of the run and this one; 0 for the first
 //
-// The events are in the order of the log. An event that comes again, after a crash, begins a run.
-// An event takes 5 bytes where the gap is below 64, and a run some 5 more.
+// The events of a run are in the order of the log. After a crash, events come again: the first of
+// them begins a new run. An event takes 5 bytes if the gap is below 64, and a run some 5 more.
 //
-// The 0 is the partition of the events topic. Version 0.1.0 wrote others of a model that learnt
-// several, and such a block is refused.
+// The 0 is the partition of the events topic. Version 0.1.0 wrote other numbers for a model that
+// learnt several partitions. Such a block is refused.
 //
 // # Rounding
 //
 // Log-odds z are rounded to 24 bits, which moves them by at most 2⁻²⁴|z|. A log loss falls or
 // rises by at most as much: its derivative by z is −σ(−z) or σ(z). Comparisons clip z to ±13.8
-// at most, so a loss moves by less than 10⁻⁶ nats. The rounded predictions are predictions
-// too: what is proved of them needs no allowance.
+// at most, so a loss moves by less than 10⁻⁶ nats. A comparison is a statement about the rounded
+// predictions, so its intervals need no allowance for rounding.
 package predictions
 
 import (
@@ -49,7 +49,7 @@ import (
 )
 
 const (
-	// version is the layout's.
+	// version is the version of the layout.
 	version = 1
 	// MaxEvents bounds the predictions of a block.
 	MaxEvents = 512
@@ -73,8 +73,8 @@ type Block struct {
 	Events      string       // the topic that the model learns
 	Predictions []Prediction // at most MaxEvents, in the order of learning; none only where Learnt is set
 
-	// Learnt is the offset before which the model has learnt the log. Its predictions of what is
-	// before are in this block and those before it. It left out what has none. 0: not said.
+	// Learnt is an offset; the model has learnt all records before it. Its predictions of them are in
+	// this block and earlier ones. It left out the records that have none. 0: not stated.
 	Learnt int64
 }
 

@@ -32,7 +32,7 @@ func Path() (string, error) {
 	}
 	path, err := exec.LookPath("hamlet")
 	if err != nil {
-		return "", fmt.Errorf("hamlet itself is wanted, beside %s or on the PATH: %w; "+
+		return "", fmt.Errorf("the program hamlet is neither beside %s nor on the PATH: %w; "+
 			"`go build -o bin/ ./cmd/...` makes both", self, err)
 	}
 	return path, nil
@@ -43,14 +43,14 @@ func Command(ctx context.Context, path, name string, args ...string) *exec.Cmd {
 	switch name {
 	case "ingest", "learner", "scorer":
 		cmd := exec.CommandContext(ctx, path, args...)
-		cmd.Args[0] = "hamlet-" + name // hamlet is the service of that name then
+		cmd.Args[0] = "hamlet-" + name // called by this name, hamlet runs that service
 		return cmd
 	}
 	return exec.CommandContext(ctx, path, append([]string{name}, args...)...)
 }
 
-// Environment is the environment without hamlet's own variables: the programs are configured by
-// flags alone.
+// Environment returns the environment without hamlet's own variables, so that only flags configure
+// the programs.
 func Environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HAMLET_") })
 }
@@ -68,8 +68,8 @@ func FreeAddress() string {
 // TicksPerSecond is the unit of times in /proc, for programs on every processor.
 const TicksPerSecond = 100
 
-// Stat returns the fields of a process' stat in /proc from the state on: the parent's id is the
-// second, and user, system, children's user and children's system time are fields 11 to 14 from 0.
+// Stat returns the fields of /proc/PID/stat, beginning with the state. Counted from 0, field 1 is the
+// parent's id; fields 11 to 14 are user, system, children's user and children's system time.
 func Stat(pid string) ([]string, error) {
 	text, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

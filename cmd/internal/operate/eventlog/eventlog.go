@@ -13,8 +13,8 @@
 //
 //   - What is copied is copied verbatim: keys, values, headers, times and order. So the model of
 //     the copy has the same SHA-256.
-//   - A log that is being filled is a prefix of its source. So a copy that was killed goes on where
-//     it stopped, and no other record comes into it.
+//   - A log that is being filled is a prefix of its source. So a copy that was killed can continue
+//     where it stopped. If the log has any other record, filling it is an error.
 package eventlog
 
 import (
@@ -28,15 +28,15 @@ import (
 	"hamlet/stream"
 )
 
-// Records are those of a log, in order. An error is the last that they have. They can be taken
-// several times. A record is the caller's: it stays as it is.
+// Records are those of a log, in order. They end after an error. They can be read several times.
+// A record belongs to the caller, and nobody changes it later.
 type Records = iter.Seq2[*stream.Record, error]
 
 // A Log is the log of a model.
 type Log struct {
 	follow.Config
 
-	// to appends to the log. It sends nothing twice: an Append that fails once is ErrAway.
+	// to appends to the log. It does not try again: after one failure Append returns ErrAway.
 	to    stream.Appender
 	close func() error
 }
@@ -45,22 +45,22 @@ type Log struct {
 func (l *Log) Close() error { return l.close() }
 
 var (
-	// ErrNone: the model has no log. Its name is another one, or the cluster is.
+	// ErrNone: the model has no log. Give another name, or another cluster.
 	ErrNone = errors.New("there is no log")
 
-	// ErrForeign: a log that is to be filled has records that its source has not at that place.
+	// ErrForeign: a log that is to be filled has records that differ from its source's at their place.
 	// Fill another log, or delete this one and fill it from its beginning.
 	ErrForeign = errors.New("the log is not the beginning of what is copied")
 
 	// ErrOld: Kafka would delete a record while it is copied. Keep the new log for longer.
 	ErrOld = errors.New("the record is older than the log keeps records")
 
-	// errEnough: whoever takes the records wants no more.
+	// errEnough ends reading, because the caller wants no more records.
 	errEnough = errors.New("enough")
 )
 
-// Records returns the records from the log's beginning to its end of now. It keeps one read in
-// memory, and retries until ctx ends.
+// Records returns the records from the log's beginning to where it ends now. It keeps what one read
+// returned in memory, and retries until ctx ends.
 func (l *Log) Records(ctx context.Context) Records {
 	return func(yield func(*stream.Record, error) bool) {
 		b, err := follow.Bounds(ctx, l.Config)
@@ -78,13 +78,13 @@ func (l *Log) Records(ctx context.Context) Records {
 	}
 }
 
-// A cursor reads a log, one record after another. It holds what one read returned, so that it may
-// wait as long as it likes between two records.
+// A cursor reads a log, one record after another. It holds what one read returned, so any time may
+// pass between two records.
 type cursor struct {
 	log       follow.Config
 	most      int // bytes of a read; it returns one record at least
 	next, end int64
-	chunk     []stream.Record // those before next that were not taken
+	chunk     []stream.Record // what the last read returned and take has not taken; next is the offset after it
 }
 
 // peek returns the next record, nil at the end.
@@ -107,8 +107,8 @@ func (c *cursor) peek(ctx context.Context) (*stream.Record, error) {
 // take takes the record that peek returned.
 func (c *cursor) take() { c.chunk = c.chunk[1:] }
 
-// Items returns the records of the log of this name as a labelled source gives its events. A record
-// that cannot be decoded is a *source.Rejection: the learner makes it a dead letter.
+// Items returns the records of a log as a labelled source returns its events. name is the log's, for
+// errors. A record that cannot be decoded is a *source.Rejection: the learner makes it a dead letter.
 func Items(name string, records Records) iter.Seq2[source.Item, error] {
 	return func(yield func(source.Item, error) bool) {
 		n := 0

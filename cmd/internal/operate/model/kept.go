@@ -13,24 +13,24 @@ import (
 	"hamlet/state"
 )
 
-// Kept is what Redis keeps of a model.
+// Kept is what the store keeps of a model.
 type Kept struct {
 	Model   string
 	Answers *Answers // nil: the model answers by itself
 	History
 }
 
-// A History lists the versions, newest first, and behind them the lost ones; there is at least one.
+// A History lists the versions, newest first, and after them the lost ones. There is at least one version.
 type History struct {
 	Partition int       `json:"partition"`          // always 0
-	Head      int64     `json:"head"`               // 0: it cannot be read
-	Served    int64     `json:"served"`             // 0: it cannot be read
+	Head      int64     `json:"head"`               // the newest version; 0: it cannot be read
+	Served    int64     `json:"served"`             // the version that answers; 0: it cannot be read
 	Pinned    int64     `json:"pinned,omitempty"`   // the version that an operator pinned
 	PinLost   bool      `json:"pin_lost,omitempty"` // the store has lost the pinned version
 	Versions  []Version `json:"versions"`
 }
 
-// A Version is one that Redis keeps.
+// A Version is a version of a model that the store keeps.
 type Version struct {
 	Version  int64     `json:"version"`
 	Saved    time.Time `json:"saved"`
@@ -42,7 +42,7 @@ type Version struct {
 	Served   bool      `json:"served"`
 	Pinned   bool      `json:"pinned"`
 	Replaced bool      `json:"replaced,omitempty"` // by another model
-	Lost     bool      `json:"lost,omitempty"`     // the log has lost what it learnt
+	Lost     bool      `json:"lost,omitempty"`     // the log has lost records that this version learnt
 
 	numerics string
 }
@@ -56,7 +56,7 @@ func (e *NoneError) Error() string {
 		"or --model or --redis-db names another", e.Model)
 }
 
-// Read asks Redis for all that it keeps of a model. The error is a [NoneError] if that is nothing.
+// Read asks the store for all that it keeps of a model. If it keeps nothing, the error is a [NoneError].
 func Read(ctx context.Context, store state.Store, model string) (Kept, error) {
 	k := Kept{Model: model}
 	if err := store.Layout(ctx); err != nil {
@@ -123,7 +123,7 @@ type Answers struct {
 }
 
 // ReadAnswers returns which model answers in the place of the store's. It returns nil if none
-// does, and if that cannot be read: scorers go on as before then.
+// does, and also if the promotion is damaged: then scorers go on as before.
 func ReadAnswers(ctx context.Context, store state.Store, model string) (*Answers, error) {
 	p, err := store.Promotion(ctx)
 	switch {
@@ -152,9 +152,8 @@ func (k Kept) Pin(number int64) (Plan, error) {
 	return Plan{k.Find(k.Served), to, number}, nil
 }
 
-// Rollback plans to pin the version before the one that is served. It passes over lost ones: they
-// have learnt records that the log no longer has. Versions lists them last, so the next element of it
-// may be one.
+// Rollback plans to pin the version before the one that is served. It skips lost versions, because
+// they have learnt records that the log no longer has.
 func (k Kept) Rollback() (Plan, error) {
 	if k.Find(k.Served) == nil {
 		return Plan{}, fmt.Errorf("the version that is served cannot be read: pin one of %s", k.numbers())
@@ -166,7 +165,7 @@ func (k Kept) Rollback() (Plan, error) {
 	return k.Pin(k.Versions[at].Version)
 }
 
-// Unpin plans to answer from the newest version again. To is the newest of now.
+// Unpin plans to answer from the newest version again. To is the one that is newest now.
 func (k Kept) Unpin() Plan { return Plan{k.Find(k.Served), k.Find(k.Head), 0} }
 
 // Do changes what scorers answer from.

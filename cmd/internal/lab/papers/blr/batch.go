@@ -20,12 +20,12 @@ type batchRun struct {
 	Falls    float64   // the largest fall of the bound between iterations, negative if it always rose
 	Expanded float64   // the largest difference of (30) and the sum (24)
 	Stop     int       // iterations until the printed rule
-	Fixed    int       // iterations until no ξ moves
+	Fixed    int       // iterations until no ξ changes any more
 	Off      float64   // largest distance of a weight at the printed rule from the fixed point
 	Bound    float64   // nats between the bounds there
 	Twin     float64   // largest distance of a weight from that of vblr.Fit
 	Gap      []float64 // after each of the first iterations: nats below the fixed point
-	Away     []float64 // and the largest distance of a weight
+	Away     []float64 // likewise, the largest distance of a weight from the fixed point
 }
 
 // batchSizes are weights and rows.
@@ -97,7 +97,7 @@ var batch = experiment.Experiment{
 	},
 }
 
-// traced is how many iterations pictures show.
+// traced is how many iterations the charts show.
 const traced = 300
 
 // climb runs the script to its fixed point.
@@ -147,7 +147,7 @@ func climb(ctx context.Context, x [][]float64, y []float64, ard bool) (b batchRu
 	return b, nil
 }
 
-// trace is the mean over runs, after each iteration. A run that ended is at 0.
+// trace returns the mean over runs after each iteration. A run that has ended counts as 0.
 func trace(name string, all []batchRun, of func(batchRun) []float64) chart.Series {
 	s := chart.Series{Name: name, Kind: chart.Line}
 	for i := range traced {
