@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,6 +56,17 @@ func (d *Dir) sync(path string) error {
 	return syncFolder(path)
 }
 
+// A file is one that is being written.
+type file interface {
+	io.Writer
+	Name() string
+	Sync() error
+	Close() error
+}
+
+// create makes an unfinished file in a directory.
+func create(folder string) (file, error) { return os.CreateTemp(folder, unfinished+"*") }
+
 // write makes a file appear as a whole, and durable. Only its owner may read it: a model is a
 // statistic of mail.
 func (d *Dir) write(path string, data []byte) error {
@@ -62,7 +74,7 @@ func (d *Dir) write(path string, data []byte) error {
 	if err := d.fault("write", path); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
+	f, err := d.create(filepath.Dir(path))
 	if err != nil {
 		return err
 	}

@@ -75,8 +75,9 @@ type Dir struct {
 	path string
 	cfg  Config
 
-	step  func()                         // for tests: called before each change of a file
-	fault func(doing, path string) error // for tests: an error of "read", "write" or "sync"
+	step   func()                            // for tests: called before each change of a file
+	fault  func(doing, path string) error    // for tests: an error of "read", "write" or "sync"
+	create func(folder string) (file, error) // create, except in tests
 
 	guard   sync.RWMutex // loads and saves hold it to read; a sweep, which deletes files, to write
 	unswept atomic.Bool  // there may be chunks that no manifest names
@@ -103,7 +104,8 @@ func open(path string, cfg Config, fault func(doing, path string) error) (*Dir, 
 		return nil, fmt.Errorf("open the models: %w", err)
 	}
 	d := &Dir{
-		path: path, cfg: cfg, step: func() {}, fault: fault, stores: map[string]*Store{}, ready: map[string]bool{},
+		path: path, cfg: cfg, step: func() {}, fault: fault, create: create,
+		stores: map[string]*Store{}, ready: map[string]bool{},
 	}
 	d.unswept.Store(true) // what an earlier program left
 	if err := d.root(path); err != nil {

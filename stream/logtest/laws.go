@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"11 the limit bounds a Read", limitBounds},
 		{"12 a log that is away leaves nothing behind", awayLeavesNothing},
 		{"13 a time is an offset", timeIsAnOffset},
+		{"14 what is acknowledged is in the log", acknowledgedIsIn},
 	} {
 		t.Run(law.name, func(t *testing.T) { law.try(t, open(t)) })
 	}
