@@ -127,6 +127,9 @@ func beats(t *testing.T, open func() state.Store) {
 	if l := look(); l.Same(before) || !l.Holds(mine) || l.Beats != before.Beats+3 {
 		t.Errorf("after three beats %+v, before %+v", l, before)
 	}
+	if l, err := watcher.Acquire(t.Context(), before, "b"); !errors.Is(err, state.ErrStale) {
+		t.Fatalf("acquired as it was before three beats: %+v, %v; want state.ErrStale", l, err)
+	}
 	if _, err := s.Release(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
@@ -161,5 +164,17 @@ func writers(t *testing.T, open func() state.Store) {
 	other.Writer = "b"
 	if _, err := s.Save(t.Context(), other); !errors.Is(err, state.ErrStale) || errors.Is(err, state.ErrLost) {
 		t.Errorf("another writer with the same epoch: error %v, want state.ErrStale alone", err)
+	}
+	foreign := state.Lease{Epoch: mine.Epoch, Beats: mine.Beats, Writer: "b"}
+	for name, do := range map[string]func() error{
+		"beats":    func() error { _, err := s.Beat(t.Context(), foreign); return err },
+		"releases": func() error { _, err := s.Release(t.Context(), foreign); return err },
+	} {
+		if err := do(); !errors.Is(err, state.ErrStale) {
+			t.Errorf("another writer with the same epoch %s: error %v, want state.ErrStale", name, err)
+		}
+	}
+	if l, err := s.Lease(t.Context()); err != nil || !l.Holds(mine) {
+		t.Errorf("the lease is %+v, %v; want that of a", l, err)
 	}
 }

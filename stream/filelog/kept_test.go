@@ -72,3 +72,62 @@ func TestWhatIsRefusedIsNotInTheLog(t *testing.T) {
 		}
 	}
 }
+
+// What was moved aside as the end of a write that was cut off does not come back behind the next write.
+func TestWhatIsTornDoesNotComeBack(t *testing.T) {
+	d := newDisk(1)
+	l, err := open(d, "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, numbered(0, 1, 100)...)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	torn := []byte{}
+	for i, r := range numbered(1, 3, 100) {
+		at := len(torn)
+		torn = appendRecord(torn, &r)
+		l.seed.seal(torn[at:], int64(1+i), 1)
+	}
+	torn[frameSize] ^= 1 // the first of three has not come to the disk
+	f, err := d.open(segmentName(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := f.Size()
+	if err == nil {
+		_, err = f.WriteAt(torn, size)
+	}
+	if err := errors.Join(err, f.Sync()); err != nil {
+		t.Fatal(err)
+	}
+	l = reopened(t, d)
+	add(t, l, numbered(1, 1, 100)...)
+	again := reopened(t, d.cut())
+	if records, err := all(again, 0); err != nil || len(records) != 2 {
+		t.Errorf("%d records, and not 2; %v", len(records), err)
+	}
+}
+
+// A log says which one it is: the same at each opening, and another one in each folder.
+func TestEachLogHasAnID(t *testing.T) {
+	ids := map[string]bool{}
+	for range 3 {
+		d := newDisk(1)
+		for range 2 {
+			l := reopened(t, d)
+			b, err := l.Bounds(t.Context())
+			if err == nil {
+				err = l.Close()
+			}
+			if err != nil || b.ID == "" {
+				t.Fatalf("%+v, %v", b, err)
+			}
+			ids[b.ID] = true
+		}
+	}
+	if len(ids) != 3 {
+		t.Errorf("three logs have %d IDs", len(ids))
+	}
+}

@@ -17,6 +17,7 @@ var (
 	shard = flag.String("shard", "1/1", "which part of the mutants TestFound plants: 2/3 is the second of three")
 	only  = flag.String("only", "", "a regular expression: of the part only those whose name it matches")
 	seeds = flag.Int("seeds", 100, "how many worlds the simulator runs for a mutant that no law finds")
+	alone = flag.Bool("simulator-alone", false, "no law is tried")
 	table = flag.String("table", "", "a file to which the table is appended")
 )
 
@@ -154,7 +155,11 @@ func TestFound(t *testing.T) {
 	for i := range all {
 		m := &all[i]
 		t.Run(m.Name, func(t *testing.T) {
-			got, err := f.Find(t.Context(), m, m.Laws)
+			laws := m.Laws
+			if *alone {
+				laws = nil
+			}
+			got, err := f.Find(t.Context(), m, laws)
 			by := got.By
 			switch {
 			case err != nil:
