@@ -130,3 +130,22 @@ func TestLostVersionsAreNotRead(t *testing.T) {
 		t.Errorf("version %d, %v, %v", number, c, err)
 	}
 }
+
+// An epoch is not given twice, also where its writer has saved nothing when the program ends.
+func TestAnEpochOutlastsTheProgram(t *testing.T) {
+	path, last := t.TempDir(), int64(0)
+	for range 3 {
+		d, err := Open(path, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		epoch := seize(t, storeOf(t, d, "m"))
+		if epoch <= last {
+			t.Errorf("epoch %d after epoch %d", epoch, last)
+		}
+		last = epoch
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -49,6 +49,7 @@ func Run(t *testing.T, server func(t *testing.T) (open func() state.Store)) {
 		{"a writer steps back", stepBack},
 		{"headings tell versions apart", headings},
 		{"served follows the head or a pin", served},
+		{"a pinned version stays", pinnedStays},
 		{"a promotion is what was said last", promotions},
 		{"an ended context", ended},
 		{"readers see whole checkpoints", concurrent},
@@ -274,6 +275,31 @@ func served(t *testing.T, open func() state.Store) {
 	}
 	wantPinned(t, s, 0)
 	wantLoaded(t, s, state.Served, three, third)
+}
+
+// However many versions follow in a day, the one that was pinned stays, and answers. Once it is unpinned
+// it goes as any other does.
+func pinnedStays(t *testing.T, open func() state.Store) {
+	s := open()
+	epoch := take(t, s)
+	model := func(next int64) *state.Checkpoint { return small(epoch, next, noon, fmt.Sprint("model ", next)) }
+	save(t, s, model(1)) // the first of the day stays by itself
+	second := model(2)
+	pinned := save(t, s, second)
+	save(t, s, model(3))
+	if err := s.Pin(t.Context(), pinned); err != nil {
+		t.Fatal(err)
+	}
+	for next := int64(4); next < 10; next++ {
+		save(t, s, model(next))
+	}
+	wantPinned(t, s, pinned)
+	wantLoaded(t, s, state.Served, pinned, second)
+	if err := s.Unpin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, model(10))
+	wantKept(t, s, false, pinned)
 }
 
 // A promotion changes nothing but itself, and saves and pins do not change it.

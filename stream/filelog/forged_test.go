@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"hamlet/stream"
+	"hamlet/stream/filelog/disktest"
 )
 
 // A record may hold any bytes: also those of a frame. When the frame around it is damaged, what is in it
 // is no record of the log.
 func TestFramesInRecords(t *testing.T) {
-	from := newDisk(1)
-	l, err := open(from, "", Options{})
+	from := disktest.New(1)
+	l, err := OpenIn(from, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"hamlet/stream"
+	"hamlet/stream/filelog/disktest"
 )
 
 // What Skip and Retain have returned for outlasts a loss of power.
 func TestSkipOutlastsThePower(t *testing.T) {
 	for seed := range uint64(40) {
-		d := newDisk(seed)
-		l, err := open(d, "", Options{})
+		d := disktest.New(seed)
+		l, err := OpenIn(d, "", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -20,7 +21,7 @@ func TestSkipOutlastsThePower(t *testing.T) {
 		if err := l.Skip(3, 6); err != nil {
 			t.Fatal(err)
 		}
-		again := reopened(t, d.cut())
+		again := reopened(t, d.Cut())
 		_ = l.Close()
 		records, err := all(again, 0)
 		if err != nil {
@@ -42,19 +43,19 @@ func TestSkipOutlastsThePower(t *testing.T) {
 // Records that were refused are not in the log, whatever is appended behind them and wherever it ends.
 func TestWhatIsRefusedIsNotInTheLog(t *testing.T) {
 	for room := range 500 {
-		d := newDisk(uint64(room))
-		l, err := open(d, "", Options{})
+		d := disktest.New(uint64(room))
+		l, err := OpenIn(d, "", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		add(t, l, numbered(0, 1, 100)...)
-		d.mu.Lock()
-		d.room = room
-		d.mu.Unlock()
+		d.Lock()
+		d.Room = room
+		d.Unlock()
 		err = l.Append(t.Context(), numbered(1, 3, 100)...)
-		d.mu.Lock()
-		d.room = -1
-		d.mu.Unlock()
+		d.Lock()
+		d.Room = -1
+		d.Unlock()
 		n := 1
 		if err == nil {
 			n = 4
@@ -62,7 +63,7 @@ func TestWhatIsRefusedIsNotInTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		add(t, l, numbered(n, 1, 100)...)
-		again := reopened(t, d.cut())
+		again := reopened(t, d.Cut())
 		_ = l.Close()
 		if records, err := all(again, 0); err != nil || len(records) != n+1 {
 			t.Fatalf("room for %d bytes: %d records and not %d, %v", room, len(records), n+1, err)
@@ -75,8 +76,8 @@ func TestWhatIsRefusedIsNotInTheLog(t *testing.T) {
 
 // What was moved aside as the end of a write that was cut off does not come back behind the next write.
 func TestWhatIsTornDoesNotComeBack(t *testing.T) {
-	d := newDisk(1)
-	l, err := open(d, "", Options{})
+	d := disktest.New(1)
+	l, err := OpenIn(d, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestWhatIsTornDoesNotComeBack(t *testing.T) {
 		l.seed.seal(torn[at:], int64(1+i), 1)
 	}
 	torn[frameSize] ^= 1 // the first of three has not come to the disk
-	f, err := d.open(segmentName(0))
+	f, err := d.Open(segmentName(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestWhatIsTornDoesNotComeBack(t *testing.T) {
 	}
 	l = reopened(t, d)
 	add(t, l, numbered(1, 1, 100)...)
-	again := reopened(t, d.cut())
+	again := reopened(t, d.Cut())
 	if records, err := all(again, 0); err != nil || len(records) != 2 {
 		t.Errorf("%d records, and not 2; %v", len(records), err)
 	}
@@ -114,7 +115,7 @@ func TestWhatIsTornDoesNotComeBack(t *testing.T) {
 func TestEachLogHasAnID(t *testing.T) {
 	ids := map[string]bool{}
 	for range 3 {
-		d := newDisk(1)
+		d := disktest.New(1)
 		for range 2 {
 			l := reopened(t, d)
 			b, err := l.Bounds(t.Context())

@@ -34,13 +34,14 @@ type Find struct {
 	Seed  int    // of the simulator's world that failed; 0: a law found it
 	Said  string // what the failure said, on a line
 	After time.Duration
+	CPU   time.Duration // that compiling and running took: on a busy machine After says little
 }
 
 // Find compiles the tests with the mutant, and runs them until one fails. A mutant that does not compile is
 // an error. A nil mutant is the tree as it is.
 func (f *Finder) Find(ctx context.Context, m *Mutant, laws []Law) (found Find, err error) {
-	began := time.Now()
-	defer func() { found.After = time.Since(began) }()
+	began, cpu := time.Now(), time.Duration(0)
+	defer func() { found.After, found.CPU = time.Since(began), found.CPU+cpu }()
 	dir, err := os.MkdirTemp("", "mutant-")
 	if err != nil {
 		return found, err
@@ -54,9 +55,12 @@ func (f *Finder) Find(ctx context.Context, m *Mutant, laws []Law) (found Find, e
 	build := func(path string) (string, error) {
 		if built[path] == "" {
 			built[path] = filepath.Join(dir, fmt.Sprint("test-", len(built)))
-			compile := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", built[path], path)
+			compile := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay,
+				"-o", built[path], path)
 			compile.Dir = f.Root
-			if out, err := compile.CombinedOutput(); err != nil {
+			out, err := compile.CombinedOutput()
+			cpu += used(compile)
+			if err != nil {
 				return "", fmt.Errorf("%s does not compile: %w\n%s", path, err, out)
 			}
 		}
@@ -70,6 +74,7 @@ func (f *Finder) Find(ctx context.Context, m *Mutant, laws []Law) (found Find, e
 		run := exec.CommandContext(ctx, program, "-test.run", law.Tests, "-test.timeout", f.Law.String(), "-test.failfast")
 		run.Dir = filepath.Join(f.Root, law.Package)
 		out, err := run.CombinedOutput()
+		cpu += used(run)
 		switch {
 		case ctx.Err() != nil:
 			return found, ctx.Err()
@@ -89,6 +94,14 @@ func (f *Finder) Find(ctx context.Context, m *Mutant, laws []Law) (found Find, e
 		return found, err
 	}
 	return f.simulate(ctx, program)
+}
+
+// used returns how much of a processor a command that has ended took, with the commands that it ran.
+func used(c *exec.Cmd) time.Duration {
+	if c.ProcessState == nil {
+		return 0
+	}
+	return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 }
 
 // simulate runs worlds until one fails.
@@ -122,6 +135,7 @@ func (f *Finder) simulate(ctx context.Context, program string) (found Find, err 
 	}
 	_, _ = io.Copy(io.Discard, pipe)
 	err = run.Wait()
+	found.CPU = used(run)
 	switch {
 	case found.By != "":
 		return found, nil
@@ -129,7 +143,7 @@ func (f *Finder) simulate(ctx context.Context, program string) (found Find, err 
 		return found, ctx.Err()
 	case err != nil:
 		_, said := failed(crash.Bytes())
-		return Find{By: "simulator", Said: said}, nil
+		found.By, found.Said = "simulator", said
 	}
 	return found, nil
 }
