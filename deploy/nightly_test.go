@@ -99,19 +99,21 @@ blocks="
 good   what works
 bad    what fails in its first command
 hangs  what never ends
+skips  what has no network
 two-d  what is not chosen
 "
 block_good() { echo of good >"$work/shared"; note 3 of 4; }
 block_bad() { false; note not reached; }
+block_skips() { not_done no network; note not reached; }
 block_hangs() { cat "$work/shared"; tail -f /dev/null; }
 block_two_d() { echo "$programs"; }
 `})
-	out, err := script(t, folder, "nightly", "good", "bad", "hangs")
+	out, err := script(t, folder, "nightly", "good", "bad", "skips", "hangs")
 	if err == nil || !strings.Contains(out, "these blocks failed: bad hangs") || !strings.Contains(out, "of good") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	table := rows(t, folder)
-	for name, want := range map[string]string{"good": "ok: 3 of 4", "bad": "FAILED", "hangs": "NOT DONE after 5s", "two-d": "–"} {
+	for name, want := range map[string]string{"good": "ok: 3 of 4", "bad": "FAILED", "skips": "NOT DONE: no network", "hangs": "ENDED after 5s", "two-d": "–"} {
 		row := table[name]
 		if len(row) != 5 || row[4] != want {
 			t.Errorf("%s: %q, want %q", name, row, want)
