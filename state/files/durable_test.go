@@ -149,3 +149,21 @@ func TestAnEpochOutlastsTheProgram(t *testing.T) {
 		}
 	}
 }
+
+// A save of what the head says is there writes again what is not: so a quiet learner heals it.
+func TestASaveHealsTheHead(t *testing.T) {
+	d, _ := opened(t, t.TempDir(), Config{})
+	s := storeOf(t, d, "m")
+	c := tiny(seize(t, s), 5, "the model")
+	number := save(t, s, c)
+	flip(t, glob(t, d.path, chunkFolder, "*", "*")[0])
+	if _, _, err := s.Load(t.Context(), state.Head); !errors.Is(err, state.ErrCorrupt) {
+		t.Fatalf("a damaged chunk: %v", err)
+	}
+	if again := save(t, s, c); again != number {
+		t.Errorf("version %d, and not %d", again, number)
+	}
+	if healed, _, err := s.Load(t.Context(), state.Head); err != nil || string(healed.Model) != "the model" {
+		t.Errorf("%v, %v", healed, err)
+	}
+}

@@ -72,6 +72,7 @@ func (f *Finder) Find(ctx context.Context, m *Mutant, laws []Law) (found Find, e
 			return found, err
 		}
 		run := exec.CommandContext(ctx, program, "-test.run", law.Tests, "-test.timeout", f.Law.String(), "-test.failfast")
+		run.Env = append(os.Environ(), "RAPID_NOFAILFILE=true") // else what failed stays in the tree
 		run.Dir = filepath.Join(f.Root, law.Package)
 		out, err := run.CombinedOutput()
 		cpu += used(run)
