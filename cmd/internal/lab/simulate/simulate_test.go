@@ -25,6 +25,7 @@ var (
 	from     = flag.Uint64("from", 1, "the first of them")
 	minimise = flag.Bool("minimise", true, "look for the smallest plan that fails like one that fails")
 	repeat   = flag.Int("repeat", 0, "run a plan that fails so often again, and count how often it fails in the same way")
+	plans    = flag.String("plans", "testdata/once.txt", "the plans that TestOnce runs")
 	dir      = flag.String("dir", "", "where worlds keep their files (default: in memory)")
 	lines    = flag.Bool("lines", false, "print a line of JSON for each seed, for hamlet-lab simulate")
 )
@@ -225,7 +226,7 @@ func repeats(t *testing.T, plan Plan, before Outcome, begin *Beginning, dir stri
 
 // What once failed does not fail again. testdata/once.txt has the plans, and what mended them.
 func TestOnce(t *testing.T) {
-	text, err := os.ReadFile("testdata/once.txt")
+	text, err := os.ReadFile(*plans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +237,9 @@ func TestOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out := run(t, plan, begin, filepath.Join(dir, "run")); len(out.Violations) > 0 {
+			if *repeat > 0 {
+				repeats(t, plan, out, begin, filepath.Join(dir, "run"))
+			}
 			t.Errorf("%s\n%s\n%s", one, strings.Join(out.Story, "\n"), strings.Join(out.Violations, "\n"))
 		}
 	}
