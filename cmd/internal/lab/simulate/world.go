@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/learner"
 	"hamlet/state"
@@ -161,7 +162,7 @@ func newWorld(plan Plan, begin *Beginning, dir string) (*World, error) {
 	}
 	var err error
 	w.vault, err = openVault(dir, keeps)
-	w.ctx, w.end = context.WithCancel(context.Background())
+	w.ctx, w.end = context.WithCancel(clock.WithoutJitter(context.Background()))
 	return w, err
 }
 

@@ -112,7 +112,7 @@ func (f *Follower) ask(ctx context.Context) (stream.Bounds, error) {
 //	an absorbed record is not in it          -> go on: retention or compaction took it
 func (r *reading) verify(ctx context.Context) error {
 	var doubt grace
-	for pause := newPause(); ; wait(ctx, pause) {
+	for pause := newPause(ctx); ; wait(ctx, pause) {
 		now, err := r.bounds(ctx)
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 func readingOf(t *testing.T, log stream.Log, next int64) *reading {
 	t.Helper()
 	f := New(Config{Log: log})
-	return &reading{Follower: f, next: next, pause: newPause()}
+	return &reading{Follower: f, next: next, pause: newPause(context.Background())}
 }
 
 // filled returns a log of n records, and its records.

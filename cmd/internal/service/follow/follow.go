@@ -177,7 +177,7 @@ func (f *Follower) Run(ctx context.Context, open func(ctx context.Context) (Hand
 	} else if err != nil {
 		return f.named(err)
 	}
-	for pause := newPause(); ctx.Err() == nil; wait(ctx, pause) {
+	for pause := newPause(ctx); ctx.Err() == nil; wait(ctx, pause) {
 		r := &reading{Follower: f, pause: pause}
 		again, err := r.run(ctx, open)
 		switch {

@@ -40,7 +40,7 @@ func (r *reading) locate(ctx context.Context) error {
 func (r *reading) begin(ctx context.Context, next int64, ok bool) (unfit, err error) {
 	r.next = next
 	var doubt grace
-	for pause := newPause(); ; wait(ctx, pause) {
+	for pause := newPause(ctx); ; wait(ctx, pause) {
 		if r.seen, err = r.bounds(ctx); err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ const (
 // failed for MaxOutage, or ctx ends.
 func retry(ctx context.Context, cfg *Config, what string, attempt func(context.Context) error) error {
 	var failing outage
-	for pause := newPause(); ; wait(ctx, pause) {
+	for pause := newPause(ctx); ; wait(ctx, pause) {
 		err := attempt(ctx)
 		switch {
 		case err == nil:
@@ -99,8 +99,9 @@ func (g *grace) over() bool {
 	return time.Since(g.began) > gracePeriod
 }
 
-func newPause() backoff.BackOff {
+func newPause(ctx context.Context) backoff.BackOff {
 	b := backoff.NewExponentialBackOff()
+	b.RandomizationFactor = clock.Jitter(ctx)
 	b.InitialInterval, b.MaxInterval, b.Multiplier = minPause, maxPause, 2
 	b.Reset()
 	return b

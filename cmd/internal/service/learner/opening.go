@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/state"
 )
 
@@ -226,6 +227,7 @@ func (l *Learner) restore(c *state.Checkpoint) (m *model.Model, adopts *model.Co
 func retry(ctx context.Context, log *slog.Logger, what string, do func() error) error {
 	var last error
 	pauses := backoff.NewExponentialBackOff()
+	pauses.RandomizationFactor = clock.Jitter(ctx)
 	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 2*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()

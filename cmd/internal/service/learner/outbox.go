@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/stream"
 )
 
@@ -105,6 +106,7 @@ func (o *outbox) publish(ctx context.Context) (tried bool, err error) {
 	}
 	if o.pauses == nil {
 		o.pauses = backoff.NewExponentialBackOff()
+		o.pauses.RandomizationFactor = clock.Jitter(ctx)
 		o.pauses.InitialInterval, o.pauses.MaxInterval, o.pauses.Multiplier = 250*time.Millisecond, 30*time.Second, 2
 		o.pauses.Reset()
 		o.log.Warn("alerts cannot be published: learning goes on, saving waits for them",
