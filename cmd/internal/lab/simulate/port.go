@@ -25,6 +25,9 @@ var (
 	errDead = errors.New("this process is dead")
 )
 
+// stalled is how long a call takes that stalls.
+const stalled = 30 * time.Second
+
 // draw returns the numbers of one call, and its key.
 func (n *node) draw(port, method string) (key string, at float64, delays [2]time.Duration, fate float64) {
 	w := n.world
@@ -69,7 +72,7 @@ func (n *node) attempt(ctx context.Context, port, key string, at float64, delays
 		rates := w.plan.Rates
 		switch {
 		case fate < rates.Stall:
-			delays[int(at*2)] += 30 * time.Second
+			delays[int(at*2)] += stalled
 			w.tell(key, "stalls")
 		case fate < rates.Stall+rates.Slow:
 			delays[int(at*2)] += time.Duration(at * float64(time.Second))
