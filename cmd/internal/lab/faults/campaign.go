@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,10 +24,15 @@ type campaign struct {
 	err     io.Writer // progress
 	ports   *ports
 	guard   *guard
-	servers *servers
+	servers *servers // nil if no fault of a service is chosen
 	proxies map[target]*proxy
 	locks   map[target]*sync.Mutex // one fault at a time for each target
-	plan    *plan
+	plan    *plan                  // of the services; nil: none of their faults is chosen
+	single  *plan                  // of the one machine; nil: none of its faults is chosen
+	skewed  string                 // hamlet with clocks that can be set; "": there is none
+	disks   []string               // the file systems that the machine's disk may have
+	machine *system                // of the era
+	disk    *disk                  // of machine; nil: it has none of its own
 	table   *Table
 	begun   time.Time
 	log     *os.File // a line for each fault
@@ -40,6 +46,7 @@ type campaign struct {
 
 const (
 	faultsOfRound = 10
+	mostOfMachine = 3 // faults of a round of the machine, one after the other
 	roundsOfEra   = 8 // then a new model begins: a replay of the log takes a second by now
 	settleWithin  = 2 * time.Minute
 )
@@ -55,8 +62,9 @@ const after = 4 * time.Second
 
 // run runs the campaign and returns its table, also with an error.
 func (c *campaign) run(ctx context.Context) (*Table, error) {
-	c.begun, c.plan, c.table = time.Now(), newPlan(c.seed), newTable(c.seed)
+	c.begun, c.table = time.Now(), newTable(c.seed)
 	err := c.prepare(ctx)
+	c.begun = time.Now() // the preparations may take minutes, and inject nothing
 	if err == nil {
 		err = c.eras(ctx)
 	}
@@ -81,12 +89,19 @@ func (c *campaign) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	c.ports, c.proxies, c.locks = newPorts(), map[target]*proxy{}, map[target]*sync.Mutex{}
-	for _, choice := range choices {
+	for _, choice := range slices.Concat(choices, machineChoices) {
 		if c.locks[choice.target] == nil {
 			c.locks[choice.target] = new(sync.Mutex)
 		}
 	}
+	if err := c.choose(ctx); err != nil {
+		return err
+	}
 	serversDir := filepath.Join(c.dir, "servers")
+	if c.plan == nil {
+		c.guard, err = startGuard("", serversDir, c.removed())
+		return err
+	}
 	kafkaProxy := c.ports.address()
 	if c.servers, err = newServers(c.Servers, serversDir, kafkaProxy, c.ports); err != nil {
 		return err
@@ -111,6 +126,44 @@ func (c *campaign) prepare(ctx context.Context) (err error) {
 	return c.servers.Start(ctx)
 }
 
+// choose makes the plans of the faults that are chosen and can be injected here.
+func (c *campaign) choose(ctx context.Context) (err error) {
+	of, one := chosen(choices, c.Only), chosen(machineChoices, c.Only)
+	if slices.ContainsFunc(slices.Concat(of, one), func(x choice) bool { return x.action == setClock }) {
+		tree := filepath.Dir(filepath.Dir(c.Servers))
+		c.say("building hamlet with a clock that can be set, from %s", tree)
+		if c.skewed, err = buildSkewed(ctx, tree, filepath.Join(c.dir, "skewed")); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			c.leaveOut(setClock, err.Error())
+		}
+	}
+	if slices.ContainsFunc(one, func(x choice) bool { return x.action == power || x.action == full }) {
+		c.probeDisks()
+	}
+	left := func(x choice) bool {
+		return slices.ContainsFunc(c.table.Left, func(l Left) bool { return l.Fault == string(x.action) })
+	}
+	of, one = slices.DeleteFunc(slices.Clone(of), left), slices.DeleteFunc(slices.Clone(one), left)
+	if len(of) > 0 {
+		c.plan = newPlan(c.seed, of)
+	}
+	if len(one) > 0 {
+		c.single = newPlan(c.seed, one)
+	}
+	if c.plan == nil && c.single == nil {
+		return errors.New("none of the faults can be injected here")
+	}
+	return nil
+}
+
+// leaveOut notes that a kind of fault cannot be injected here.
+func (c *campaign) leaveOut(a action, why string) {
+	c.table.Left = append(c.table.Left, Left{Fault: string(a), Why: why})
+	c.say("not injected: %s: %s", a, why)
+}
+
 // removed is the directory that goes at the end, "" if it is to be kept.
 func (c *campaign) removed() string {
 	if c.Keep != "" {
@@ -130,7 +183,7 @@ func (c *campaign) end() error {
 	for _, x := range c.proxies {
 		x.Close()
 	}
-	var errs []error
+	errs := []error{c.endMachine()}
 	if c.servers != nil {
 		if _, err := os.Stat(c.servers.dir); err == nil {
 			errs = append(errs, c.servers.Stop())
@@ -154,13 +207,19 @@ func (c *campaign) say(format string, args ...any) {
 }
 
 // process adds a process to a system.
-func (c *campaign) process(s *system, name target, args []string) {
+func (c *campaign) process(s *system, name target, args []string) error {
 	addr := c.ports.address()
 	args = append(args, "--model", s.model, "--http", addr)
 	s.processes[name] = &process{
 		name: string(name), args: args, http: addr, log: filepath.Join(c.dir, s.model+"-"+string(name)+".log"),
 		launch: launcher{c.hamlet, c.guard.group()}, died: c.died,
 	}
+	if c.skewed == "" {
+		return nil
+	}
+	clock, err := newClock(filepath.Join(c.dir, s.model+"-"+string(name)+".clock"))
+	s.processes[name].launch.hamlet, s.processes[name].clock = c.skewed, clock
+	return err
 }
 
 // eras runs rounds until the time is over.
@@ -168,34 +227,51 @@ func (c *campaign) eras(ctx context.Context) error {
 	stop := c.progress()
 	defer stop()
 	for era := 1; ; era++ {
-		services, err := newServices(c, era)
-		if err != nil {
-			return err
+		var of, one []*system // the services and hamlet up; the machine
+		if c.plan != nil {
+			services, err := newServices(c, era)
+			if err != nil {
+				return err
+			}
+			up, err := newUp(c, upAll, era, filepath.Join(c.dir, fmt.Sprintf("up-%d", era)))
+			if err != nil {
+				return err
+			}
+			of = []*system{services, up}
 		}
-		up, err := newUp(c, era)
-		if err != nil {
-			return err
+		if c.single != nil {
+			var err error
+			if c.machine, err = newMachine(c, era); err != nil {
+				return err
+			}
+			one = []*system{c.machine}
 		}
-		c.systems = []*system{services, up}
+		c.systems = slices.Concat(of, one)
 		for _, s := range c.systems {
 			s.start()
 		}
-		for number := range roundsOfEra {
-			c.mu.Lock()
-			c.round, c.active = &round{Died: map[string]int{}, Same: true}, nil
-			c.mu.Unlock()
-			if err := c.runRound(ctx, number); err != nil {
-				return err
-			}
-			c.mu.Lock()
-			c.table.add(c.round)
-			settled := c.round.Settled
-			c.mu.Unlock()
-			if time.Since(c.begun) >= c.For {
-				return nil
-			}
-			if !settled {
-				break // a new model may fare better
+		settled := true
+		for number := 0; number < roundsOfEra && settled; number++ { // a new model may fare better
+			for _, r := range []struct {
+				systems []*system
+				inject  func(context.Context) error
+			}{{of, c.injectTogether}, {one, c.injectInTurn}} {
+				if len(r.systems) == 0 || !settled {
+					continue
+				}
+				c.mu.Lock()
+				c.round, c.active = &round{Died: map[string]int{}, Named: map[string]int{}, Same: true}, nil
+				c.mu.Unlock()
+				if err := c.runRound(ctx, r.systems, number, r.inject); err != nil {
+					return err
+				}
+				c.mu.Lock()
+				c.table.add(c.round)
+				settled = c.round.Settled
+				c.mu.Unlock()
+				if time.Since(c.begun) >= c.For {
+					return nil
+				}
 			}
 		}
 		var wg sync.WaitGroup
@@ -204,37 +280,17 @@ func (c *campaign) eras(ctx context.Context) error {
 		}
 		wg.Wait()
 		c.systems = nil
+		if err := c.endMachine(); err != nil {
+			return err
+		}
 	}
 }
 
-// runRound injects the faults of a round under load, lets everything settle and checks it.
-func (c *campaign) runRound(ctx context.Context, number int) error {
-	loaded, unload := context.WithCancel(ctx)
-	defer unload()
-	stopSending := make(chan struct{})
-	var sending, asking sync.WaitGroup
-	sendErrs := make([]error, len(c.systems))
-	acked := 0
-	for i, s := range c.systems {
-		acked += s.sender.ledger.count()
-		sending.Go(func() { sendErrs[i] = s.sender.run(loaded, stopSending) })
-		asking.Go(func() { s.asker.run(loaded) })
-	}
-	watching, unwatch := context.WithCancel(ctx)
-	defer unwatch()
-	var watchers sync.WaitGroup
-	for _, s := range c.systems {
-		watchers.Go(func() { c.watchLearning(watching, s) })
-	}
-	if number == 0 { // there must be something that can be lost
-		if err := c.settleAll(ctx, nil); err != nil && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
+// injectTogether injects the faults of a round of the services, several at a time.
+func (c *campaign) injectTogether(ctx context.Context) error {
 	if err := c.servers.CopyRedis(); err != nil {
 		return err
 	}
-
 	var injecting sync.WaitGroup
 	for _, f := range c.plan.round(faultsOfRound) {
 		wait(ctx, f.After)
@@ -245,7 +301,47 @@ func (c *campaign) runRound(ctx context.Context, number int) error {
 	}
 	injecting.Wait()
 	c.clear()
-	startErr := c.servers.Start(ctx)
+	return c.servers.Start(ctx)
+}
+
+// injectInTurn injects the faults of a round of the machine, one after the other.
+func (c *campaign) injectInTurn(ctx context.Context) error {
+	for _, f := range c.single.round(1 + c.single.random.IntN(mostOfMachine)) {
+		wait(ctx, f.After)
+		if ctx.Err() != nil {
+			break
+		}
+		c.inject(ctx, f)
+	}
+	return nil
+}
+
+// runRound injects the faults of a round under load, lets everything settle and checks it.
+func (c *campaign) runRound(ctx context.Context, systems []*system, number int,
+	inject func(context.Context) error) error {
+	loaded, unload := context.WithCancel(ctx)
+	defer unload()
+	stopSending := make(chan struct{})
+	var sending, asking sync.WaitGroup
+	sendErrs := make([]error, len(systems))
+	acked := 0
+	for i, s := range systems {
+		acked += s.sender.ledger.count()
+		sending.Go(func() { sendErrs[i] = s.sender.run(loaded, stopSending) })
+		asking.Go(func() { s.asker.run(loaded) })
+	}
+	watching, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	var watchers sync.WaitGroup
+	for _, s := range systems {
+		watchers.Go(func() { c.watchLearning(watching, s) })
+	}
+	if number == 0 { // there must be something that can be lost
+		if err := c.settleAll(ctx, systems, nil); err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	startErr := inject(ctx)
 	wait(ctx, 700*time.Millisecond) // some events without a fault: a save repairs a chunk with a flipped byte
 	close(stopSending)
 	sent := make(chan struct{})
@@ -257,15 +353,15 @@ func (c *campaign) runRound(ctx context.Context, number int) error {
 	}
 	unwatch()
 	watchers.Wait()
-	settled := make([]int64, len(c.systems))
+	settled := make([]int64, len(systems))
 	err := startErr
 	if err == nil {
-		err = c.settleAll(ctx, settled)
+		err = c.settleAll(ctx, systems, settled)
 	}
 	unload()
 	asking.Wait()
 	sending.Wait()
-	for _, s := range c.systems {
+	for _, s := range systems {
 		s.asker.rest()
 	}
 	if ctx.Err() != nil {
@@ -277,7 +373,7 @@ func (c *campaign) runRound(ctx context.Context, number int) error {
 		return nil
 	}
 	c.round.Settled = true
-	for i, s := range c.systems {
+	for i, s := range systems {
 		if err := s.verify(ctx, settled[i], c.round); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -292,10 +388,10 @@ func (c *campaign) runRound(ctx context.Context, number int) error {
 }
 
 // settleAll waits until every system has settled.
-func (c *campaign) settleAll(ctx context.Context, ends []int64) error {
+func (c *campaign) settleAll(ctx context.Context, systems []*system, ends []int64) error {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
-	for i, s := range c.systems {
+	for i, s := range systems {
 		if ends == nil { // under load nothing settles: wait for the first model
 			if err := s.served(ctx); err != nil {
 				return err
@@ -386,6 +482,20 @@ func (c *campaign) do(ctx context.Context, f fault) (bool, error) {
 	case stop:
 		err := p.Pause(ctx, f.Hold)
 		return err == nil, nil // it may have ended before
+	case setClock:
+		return true, c.moveClock(ctx, p, f)
+	case power:
+		return true, c.cutPower(ctx, p, f.Hold)
+	case full:
+		return true, c.fillDisk(ctx, c.machine, f.Hold)
+	case flipByte:
+		injected, named, err := c.rotMachine(ctx, p, f)
+		if named {
+			c.mu.Lock()
+			c.round.Named[f.kind()]++
+			c.mu.Unlock()
+		}
+		return injected, err
 	}
 	panic("unknown action " + f.Action)
 }

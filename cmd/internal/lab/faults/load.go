@@ -292,6 +292,13 @@ func (a *asker) take() (answers []answer, received int, differ []string) {
 	return answers, received, differ
 }
 
+// count returns how many answers have come since the last take.
+func (a *asker) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.received
+}
+
 // rest forgets when the last answer came: what follows is no pause.
 func (a *asker) rest() {
 	a.mu.Lock()

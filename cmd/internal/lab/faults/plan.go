@@ -3,6 +3,8 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,6 +17,7 @@ const (
 	learnerB target = "learner-b"
 	scorer   target = "scorer"
 	upAll    target = "up"
+	lone     target = "machine" // a hamlet up with a disk of its own
 	kafka    target = "kafka"
 	nats     target = "nats"
 	redis    target = "redis"
@@ -32,6 +35,9 @@ const (
 	flipByte action = "flip"     // a bit of a byte that a checksum covers
 	setBack  action = "set back" // Redis starts from a copy of its data
 	empty    action = "empty"    // Redis loses everything
+	power    action = "power"    // the power fails: memory is lost, and what was not written to the disk
+	full     action = "full"     // the disk is full for the hold
+	setClock action = "clock"    // the wall clock is set
 )
 
 // A fault is one step of a plan.
@@ -41,6 +47,11 @@ type fault struct {
 	After  time.Duration // since the fault before it was injected
 	Hold   time.Duration // see the actions
 	Rate   int           // slow: bytes a second
+
+	Skew    time.Duration // clock: by how much it is wrong then
+	File    string        // flip machine: the kind of file, of rots
+	Running bool          // flip machine, clock: while it runs, and not between two starts
+	Draw    uint64        // flip machine: which file and bit
 }
 
 // kind names the fault's row in the table. The two learners share theirs.
@@ -49,11 +60,23 @@ func (f fault) kind() string {
 	if t == learnerA || t == learnerB {
 		t = "learner"
 	}
+	if f.File != "" {
+		return fmt.Sprintf("%s %s: %s", f.Action, t, f.File)
+	}
 	return fmt.Sprintf("%s %s", f.Action, t)
 }
 
 func (f fault) String() string {
 	s := fmt.Sprintf("%s %s", f.Action, f.Target)
+	if f.File != "" {
+		s += ": " + f.File
+	}
+	if f.Action == setClock {
+		s += fmt.Sprintf(" by %v", f.Skew)
+	}
+	if f.Running {
+		s += " while it runs"
+	}
 	if f.Rate > 0 {
 		s += fmt.Sprintf(" to %d bytes/s", f.Rate)
 	}
@@ -117,19 +140,60 @@ var choices = []choice{
 
 	{action: setBack, target: redis, weight: 2},
 	{action: empty, target: redis, weight: 2},
+
+	{action: setClock, target: ingest, weight: 1, minHold: time.Second, hold: 4 * time.Second},
+	{action: setClock, target: learnerA, weight: 1, minHold: time.Second, hold: 4 * time.Second},
+	{action: setClock, target: learnerB, weight: 1, minHold: time.Second, hold: 4 * time.Second},
+	{action: setClock, target: scorer, weight: 1, minHold: time.Second, hold: 4 * time.Second},
+	{action: setClock, target: upAll, weight: 1, minHold: time.Second, hold: 4 * time.Second},
+}
+
+// machineChoices are the faults of the one machine.
+var machineChoices = []choice{
+	{action: kill, target: lone, weight: 1, hold: time.Second},
+	{action: power, target: lone, weight: 4, hold: time.Second},
+	{action: flipByte, target: lone, weight: 8, minHold: time.Second, hold: 3 * time.Second},
+	{action: full, target: lone, weight: 2, minHold: time.Second, hold: 4 * time.Second},
+	{action: setClock, target: lone, weight: 4, minHold: time.Second, hold: 3 * time.Second},
+}
+
+// words are what --only may name, but for pairs: actions and targets.
+func words() (words []string) {
+	for _, c := range slices.Concat(choices, machineChoices) {
+		words = append(words, c.words()[:2]...)
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// words are what --only may call the fault: what is done, to what, and both.
+func (c choice) words() []string {
+	action, target := strings.ReplaceAll(string(c.action), " ", "-"), string(c.target)
+	return []string{action, target, action + ":" + target}
+}
+
+// chosen returns those of choices that only has a word of; all if that is empty.
+func chosen(choices []choice, only []string) []choice {
+	if len(only) == 0 {
+		return choices
+	}
+	return slices.DeleteFunc(slices.Clone(choices), func(c choice) bool {
+		return !slices.ContainsFunc(c.words(), func(word string) bool { return slices.Contains(only, word) })
+	})
 }
 
 // maxGap is the longest time between two faults of a round; the mean is half of it.
 const maxGap = 1500 * time.Millisecond
 
-// A plan draws faults. Equal seeds give equal plans.
+// A plan draws faults. Equal seeds and choices give equal plans.
 type plan struct {
-	random *rand.Rand
-	total  int
+	random  *rand.Rand
+	choices []choice
+	total   int
 }
 
-func newPlan(seed uint64) *plan {
-	p := &plan{random: rand.New(rand.NewPCG(seed, 0x66617531))}
+func newPlan(seed uint64, choices []choice) *plan {
+	p := &plan{random: rand.New(rand.NewPCG(seed, 0x66617531)), choices: choices}
 	for _, c := range choices {
 		p.total += c.weight
 	}
@@ -147,7 +211,7 @@ func (p *plan) round(n int) []fault {
 
 func (p *plan) next() fault {
 	at := p.random.IntN(p.total)
-	for _, c := range choices {
+	for _, c := range p.choices {
 		if at -= c.weight; at >= 0 {
 			continue
 		}
@@ -155,6 +219,13 @@ func (p *plan) next() fault {
 			Hold: p.duration(c.minHold, c.hold)}
 		if c.rates[1] > 0 {
 			f.Rate = c.rates[0] + p.random.IntN(c.rates[1]-c.rates[0])
+		}
+		switch {
+		case c.action == setClock:
+			f.Skew, f.Running = drawSkew(p.random), p.random.IntN(2) == 0
+		case c.action == flipByte && c.target == lone:
+			f.File = rots[p.random.IntN(len(rots))].name
+			f.Running, f.Draw = p.random.IntN(2) == 0, p.random.Uint64()
 		}
 		return f
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -27,8 +28,9 @@ type process struct {
 	name   string
 	launch launcher
 	args   []string
-	http   string // where /readyz is served
-	log    string // the file that its standard error is appended to
+	clock  wallClock // "" if it cannot be set
+	http   string    // where /readyz is served
+	log    string    // the file that its standard error is appended to
 	died   func(name, how string)
 
 	mu    sync.Mutex
@@ -98,6 +100,9 @@ func (p *process) run() (ended chan struct{}, err error) {
 	}
 	defer log.Close()
 	cmd := p.launch.command(p.args, log)
+	if p.clock != "" {
+		cmd.Env = append(cmd.Env, clockVariable+"="+string(p.clock))
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
@@ -197,17 +202,28 @@ func (p *process) Terminate() error {
 
 // Pause stops the process by SIGSTOP until ctx ends or the hold is over.
 func (p *process) Pause(ctx context.Context, hold time.Duration) error {
+	pid, err := p.freeze()
+	if err != nil {
+		return err
+	}
+	wait(ctx, hold)
+	return resume(pid)
+}
+
+// Freeze stops the process by SIGSTOP.
+func (p *process) Freeze() error {
+	_, err := p.freeze()
+	return err
+}
+
+func (p *process) freeze() (pid int, err error) {
 	p.mu.Lock()
 	cmd := p.cmd
 	p.mu.Unlock()
 	if cmd == nil {
-		return errNotRunning
+		return 0, errNotRunning
 	}
-	if err := pause(cmd.Process.Pid); err != nil {
-		return err
-	}
-	wait(ctx, hold)
-	return resume(cmd.Process.Pid)
+	return cmd.Process.Pid, pause(cmd.Process.Pid)
 }
 
 var errNotRunning = errors.New("the process does not run")
@@ -235,8 +251,8 @@ type guard struct {
 	pipe io.WriteCloser
 }
 
-// startGuard starts the guard of the servers in dir. It removes the directory removed,
-// if that is not empty.
+// startGuard starts the guard of the servers in dir; script is "" without servers. It unmounts the disk
+// beside them, and removes the directory removed, if that is not empty.
 func startGuard(script, dir, removed string) (*guard, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -290,11 +306,15 @@ func Guard(_ context.Context, args []string, stdio cli.IO) error {
 	}
 	script, dir := args[0], args[1]
 	for _, name := range []string{"kafka", "nats", "redis"} {
+		if script == "" {
+			break
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		_ = exec.CommandContext(ctx, script, "kill", name, dir).Run() // it may not run
 		cancel()
 	}
 	fmt.Fprintln(stdio.Err, "the campaign died: its processes are killed")
+	_ = unmount(mountPoint(filepath.Dir(dir))) // there may be none
 	if len(args) > 2 {
 		_ = os.RemoveAll(args[2])
 	}

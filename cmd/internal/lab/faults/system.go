@@ -76,31 +76,40 @@ func newServices(c *campaign, era int) (*system, error) {
 	k, n, r := []string{"--kafka", s.kafka}, []string{"--nats", "nats://" + c.proxies[nats].Addr()},
 		[]string{"--redis", c.proxies[redis].Addr()}
 	learner := slices.Concat([]string{"learner", "--save-every", saveEvery}, k, n, r, modelFlags())
-	c.process(s, ingest, slices.Concat([]string{"ingest", "--token", token}, k))
-	c.process(s, learnerA, learner)
-	c.process(s, learnerB, learner)
-	c.process(s, scorer, slices.Concat([]string{"scorer", "--poll-interval", "100ms"}, n, r))
+	for _, x := range []struct {
+		name target
+		args []string
+	}{
+		{ingest, slices.Concat([]string{"ingest", "--token", token}, k)},
+		{learnerA, learner},
+		{learnerB, learner},
+		{scorer, slices.Concat([]string{"scorer", "--poll-interval", "100ms"}, n, r)},
+	} {
+		if err := c.process(s, x.name, x.args); err != nil {
+			return nil, err
+		}
+	}
 	s.learners = []string{s.processes[learnerA].http, s.processes[learnerB].http}
 	return s, s.load(c, s.processes[ingest].http, "nats://"+c.proxies[nats].Addr(), c.Rate, era)
 }
 
-// newUp returns a hamlet up with a directory and a NATS of its own.
-func newUp(c *campaign, era int) (*system, error) {
-	name := fmt.Sprintf("up-%d", era)
-	dir := filepath.Join(c.dir, name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// newUp returns a hamlet up with a folder and a NATS of its own.
+func newUp(c *campaign, as target, era int, folder string) (*system, error) {
+	name := fmt.Sprintf("%s-%d", as, era)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
 	s := &system{
-		name: "up", model: name, data: filepath.Join(dir, "data"), nats: c.ports.address(),
+		name: string(as), model: name, data: filepath.Join(folder, "data"), nats: c.ports.address(),
 		processes: map[target]*process{},
 	}
-	file := filepath.Join(dir, "first.jsonl")
-	c.process(s, upAll, slices.Concat([]string{"up", file, "--data", s.data, "--open", "--token", token, "--save-every",
-		saveEvery,
-		"--listen-nats", s.nats}, modelFlags()))
-	s.learners = []string{s.processes[upAll].http}
-	if err := s.load(c, s.processes[upAll].http, "nats://"+s.nats, c.Rate/6, era); err != nil {
+	file := filepath.Join(c.dir, name+"-first.jsonl")
+	if err := c.process(s, as, slices.Concat([]string{"up", file, "--data", s.data, "--open", "--token", token,
+		"--save-every", saveEvery, "--listen-nats", s.nats}, modelFlags())); err != nil {
+		return nil, err
+	}
+	s.learners = []string{s.processes[as].http}
+	if err := s.load(c, s.processes[as].http, "nats://"+s.nats, c.Rate/6, era); err != nil {
 		return nil, err
 	}
 	return s, s.writeFirst(file, c.seed)

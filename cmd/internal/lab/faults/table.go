@@ -2,6 +2,7 @@ package faults
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type Row struct {
 	Same     int    `json:"same_bytes"`
 	Lost     int    `json:"lost"`
 	Wrong    int    `json:"wrong"`
+	Named    int    `json:"named"` // flips in files of the machine that it has named
 
 	LearningPause seconds `json:"learning_pause_seconds"` // the longest without a new event learnt
 	ScoringPause  seconds `json:"scoring_pause_seconds"`  // the longest without an answer
@@ -41,15 +43,23 @@ type Table struct {
 	Sent     int      `json:"acknowledged"` // events
 	Answers  int      `json:"answers_checked"`
 	Problems []string `json:"problems"`
+	Left     []Left   `json:"not_injected"`
+}
+
+// A Left is a kind of fault that was asked for, and could not be injected here.
+type Left struct {
+	Fault string `json:"fault"`
+	Why   string `json:"why"`
 }
 
 func newTable(seed uint64) *Table {
-	return &Table{Seed: seed, Rows: []Row{}, Total: Row{Fault: "all"}, Problems: []string{}}
+	return &Table{Seed: seed, Rows: []Row{}, Total: Row{Fault: "all"}, Problems: []string{}, Left: []Left{}}
 }
 
 // A round is what one round of a campaign found.
 type round struct {
 	Injected []fault
+	Named    map[string]int // by kind: faults that hamlet has named
 	Died     map[string]int // by kind: faults after which a process ended by itself
 	Settled  bool           // everything was learnt, saved and served again in time
 	Same     bool           // the model in Redis has the bytes of a fresh replay
@@ -85,6 +95,10 @@ func (t *Table) add(r *round) {
 			t.row(kind).Survived += r.injected(kind) - min(r.Died[kind], r.injected(kind))
 			t.Total.Survived += r.injected(kind) - min(r.Died[kind], r.injected(kind))
 		}
+	}
+	for kind, n := range r.Named {
+		t.row(kind).Named += n
+		t.Total.Named += n
 	}
 	t.Total.verified(r)
 	for _, p := range r.Pauses {
@@ -137,9 +151,13 @@ func (row *Row) pause(p pausedFor) {
 
 // Err returns an error if anything was lost, wrong, not the same bytes or not survived. A
 // problem is an error too where no fault explains it: a process may end long after the
-// last one.
-func (t *Table) Err() error {
+// last one. Where faults were named, what could not be injected is an error as well.
+func (t *Table) Err(named bool) error {
 	total := &t.Total
+	if named && len(t.Left) > 0 {
+		left := &Table{Total: t.Total, Problems: t.Problems}
+		return errors.Join(left.Err(false), fmt.Errorf("not injected: %s: %s", t.Left[0].Fault, t.Left[0].Why))
+	}
 	if total.Lost == 0 && total.Wrong == 0 && total.Same == total.Rounds && total.Survived == total.Injected &&
 		len(t.Problems) == 0 {
 		return nil
@@ -152,13 +170,15 @@ func (t *Table) Err() error {
 // section has a line for each kind of fault.
 func (t *Table) section() *experiment.Section {
 	table := experiment.Table{Right: true, Head: [][]string{{"fault", "injected", "survived", "same bytes", "lost",
-		"wrong",
-		"learning paused", "scoring paused"}}}
+		"wrong", "named", "learning paused", "scoring paused"}}}
 	for _, row := range append(slices.Clone(t.Rows), t.Total) {
-		table.Addf("%s\t%d\t%d\t%d of %d\t%d\t%d\t%s\t%s", row.Fault, row.Injected, row.Survived,
-			row.Same, row.Rounds, row.Lost, row.Wrong, row.LearningPause, row.ScoringPause)
+		table.Addf("%s\t%d\t%d\t%d of %d\t%d\t%d\t%d\t%s\t%s", row.Fault, row.Injected, row.Survived,
+			row.Same, row.Rounds, row.Lost, row.Wrong, row.Named, row.LearningPause, row.ScoringPause)
 	}
 	notes := []string{fmt.Sprintf("%d events acknowledged, %d answers checked, seed %d", t.Sent, t.Answers, t.Seed)}
+	for _, left := range t.Left {
+		notes = append(notes, fmt.Sprintf("not injected: %s: %s", left.Fault, left.Why))
+	}
 	for _, p := range t.Problems {
 		notes = append(notes, "! "+p)
 	}

@@ -28,13 +28,13 @@ func TestTally(t *testing.T) {
 	table.add(first)
 	second := goodRound(cutKafka, stopRedis)
 	second.Died["cut kafka"], second.Same, second.Lost, second.Wrong = 1, false, 2, 3
-	second.Problems = []string{"scorer ended by itself"}
+	second.Problems, second.Named = []string{"scorer ended by itself"}, map[string]int{"cut kafka": 1}
 	table.add(second)
 	third := goodRound(killA)
 	third.Settled, third.Same = false, false
 	table.add(third)
 	want := []Row{
-		{Fault: "cut kafka", Injected: 2, Survived: 1, Rounds: 2, Same: 1, Lost: 2, Wrong: 3,
+		{Fault: "cut kafka", Injected: 2, Survived: 1, Rounds: 2, Same: 1, Lost: 2, Wrong: 3, Named: 1,
 			LearningPause: seconds(time.Second)},
 		{Fault: "kill learner", Injected: 3, Survived: 2, Rounds: 2, Same: 1, LearningPause: seconds(2 * time.Second)},
 		{Fault: "stop redis", Injected: 1, Survived: 1, Rounds: 1, Lost: 2, Wrong: 3},
@@ -42,7 +42,7 @@ func TestTally(t *testing.T) {
 	if d := cmp.Diff(want, table.Rows); d != "" {
 		t.Errorf("rows (-want +got):\n%s", d)
 	}
-	total := Row{Fault: "all", Injected: 6, Survived: 4, Rounds: 3, Same: 1, Lost: 2, Wrong: 3,
+	total := Row{Fault: "all", Injected: 6, Survived: 4, Rounds: 3, Same: 1, Lost: 2, Wrong: 3, Named: 1,
 		LearningPause: seconds(2 * time.Second), ScoringPause: seconds(3 * time.Second)}
 	if d := cmp.Diff(total, table.Total); d != "" {
 		t.Errorf("sum (-want +got):\n%s", d)
@@ -51,12 +51,13 @@ func TestTally(t *testing.T) {
 		t.Errorf("%d events, %d answers, problems %q", table.Sent, table.Answers, table.Problems)
 	}
 
+	table.Left = append(table.Left, Left{Fault: "power", Why: "no root"})
 	var text, object bytes.Buffer
 	if err := table.section().Print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"cut kafka         2         1      1 of 2     2      3            1.0 s           " +
-		"0.0 s", "! scorer ended by itself", "seed 5"} {
+	for _, line := range []string{"cut kafka         2         1      1 of 2     2      3      1            1.0 s           " +
+		"0.0 s", "not injected: power: no root", "! scorer ended by itself", "seed 5"} {
 		if !strings.Contains(text.String(), line) {
 			t.Errorf("the table has no %q:\n%s", line, &text)
 		}
@@ -101,8 +102,15 @@ func TestTableErr(t *testing.T) {
 		table := newTable(1)
 		table.add(goodRound(f))
 		table.add(r)
-		if err := table.Err(); (err != nil) != c.fails {
+		if err := table.Err(false); (err != nil) != c.fails {
 			t.Errorf("%s: %v", c.name, err)
+		}
+		table.Left = append(table.Left, Left{Fault: "power", Why: "no root"})
+		if err := table.Err(false); (err != nil) != c.fails {
+			t.Errorf("%s, and a fault that nobody asked for by name: %v", c.name, err)
+		}
+		if err := table.Err(true); err == nil || !strings.Contains(err.Error(), "not injected: power: no root") {
+			t.Errorf("%s, and a fault that was asked for by name: %v", c.name, err)
 		}
 	}
 }
