@@ -289,11 +289,15 @@ func (l *Log) Retain(before time.Time, most, upTo int64) (first int64, err error
 		bytes += s.size
 	}
 	n := 0
+	var newest time.Time // of what is before n, too: a record is no older than those before it
 	for ; n+1 < len(l.segments) && l.segments[n+1].base <= upTo; n++ {
 		s := l.segments[n]
-		newest, err := l.newest(s, l.segments[n+1].base)
+		at, err := l.newest(s, l.segments[n+1].base)
 		if err != nil {
 			return l.first, fmt.Errorf("retain: %w", err)
+		}
+		if at.After(newest) {
+			newest = at
 		}
 		if !newest.Before(before) && (most <= 0 || bytes <= most) {
 			break
@@ -344,9 +348,26 @@ func (l *Log) deleteFirst(n int, before time.Time) error {
 	return errors.Join(err, l.folder.Sync())
 }
 
-// newest returns when the newest record of a closed segment was written: the time that its last record
-// carries, or the file's time, whichever is earlier. A file is younger than its records where it was copied
-// or converted, and a record may say a time that is yet to come. It reads the end of the file.
+// oldest returns the time that the first record of a closed segment carries, or the zero time if it cannot
+// be read.
+func (l *Log) oldest(f disk.File, s segment, next int64) (at time.Time, err error) {
+	b := make([]byte, min(s.size, headerSize+frameSize+maxBody))
+	n, _, err := readAt(f, b, 0)
+	if err != nil {
+		return at, err
+	}
+	if where, first := l.seed.find(b[:n], s.base-1, next-1); where >= 0 {
+		if r, err := first.record(); err == nil {
+			at = r.Time
+		}
+	}
+	return at, nil
+}
+
+// newest returns when the newest record of a closed segment was written: the later one of the times that its
+// first and its last record carry, or the file's time, whichever is earlier. The last record says a time
+// before the first one's where the clock was set back. A file is younger than its records where it was copied
+// or converted, and a record may say a time that is yet to come. It reads the ends of the file.
 func (l *Log) newest(s segment, next int64) (at time.Time, err error) {
 	f, err := l.folder.Open(segmentName(s.base))
 	if err != nil {
@@ -363,7 +384,18 @@ func (l *Log) newest(s segment, next int64) (at time.Time, err error) {
 			return at, err
 		}
 		if last, ok := l.seed.last(b[:n], s.base-1, next-1); ok {
-			if r, err := last.record(); err == nil && r.Time.Before(at) {
+			r, err := last.record()
+			if err != nil {
+				return at, nil
+			}
+			first, err := l.oldest(f, s, next)
+			if err != nil {
+				return at, err
+			}
+			if first.After(r.Time) {
+				r.Time = first
+			}
+			if r.Time.Before(at) {
 				at = r.Time
 			}
 			return at, nil

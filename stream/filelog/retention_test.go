@@ -66,6 +66,8 @@ func TestRetainByTheTimeOfRecords(t *testing.T) {
 		"converted":          {first: old, last: old, file: now, size: 100, goes: true},
 		"long records":       {first: old, last: old, file: now, size: 600_000, goes: true},
 		"its last is new":    {first: old, last: now, file: now, size: 100},
+		"the clock is back":  {first: now, last: old, file: now, size: 100},
+		"back, long records": {first: now, last: old, file: now, size: 600_000},
 		"of a time to come":  {first: now.Add(time.Hour), last: now.Add(time.Hour), file: old, size: 100, goes: true},
 		"damaged and new":    {first: old, last: old, file: now, size: 100, damaged: true},
 		"damaged and old":    {first: old, last: old, file: old, size: 100, damaged: true, goes: true},
@@ -100,6 +102,25 @@ func TestRetainByTheTimeOfRecords(t *testing.T) {
 				t.Errorf("the log begins at %d, want %d (%v)", first, want, err)
 			}
 		})
+	}
+}
+
+// A segment of a clock that was set back is no older than the one before it.
+func TestRetainOfAClockSetBack(t *testing.T) {
+	l := opened(t, t.TempDir(), Options{SegmentBytes: 1})
+	now := time.Now()
+	for i, age := range []time.Duration{2 * time.Hour, 10_000 * time.Hour, 0} {
+		r := numbered(i, 1, 100)
+		r[0].Time = now.Add(-age)
+		add(t, l, r...)
+	}
+	for _, c := range []struct {
+		before time.Time
+		want   int64
+	}{{now.Add(-3 * time.Hour), 0}, {now.Add(-time.Hour), 2}} {
+		if first, err := l.Retain(c.before, 0, 3); first != c.want || err != nil {
+			t.Errorf("before %v the log begins at %d, want %d (%v)", c.before, first, c.want, err)
+		}
 	}
 }
 
