@@ -83,6 +83,10 @@ func TestRetention(t *testing.T) {
 	if _, err := store.Save(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
+	d.retain(t.Context(), time.Time{})
+	if b := of(events); b.First != 0 {
+		t.Errorf("nobody knows the time, and %+v is left", b)
+	}
 	d.retain(t.Context(), later)
 	if b := of(events); b.First != 3 || b.End != 5 { // whole segments alone
 		t.Errorf("4 are learnt, and %+v is left", b)

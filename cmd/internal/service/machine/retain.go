@@ -29,12 +29,17 @@ const (
 )
 
 // Tend deletes what is older than the logs' retention, and reads closed segments through once a day,
-// until ctx ends.
+// until ctx ends. While the time is doubted nothing is old: see doubts.
 func (d *Dir) Tend(ctx context.Context) {
 	verified := time.Now()
-	d.retain(ctx, verified)
+	began, doubts := verified, &doubts{path: filepath.Join(d.path, lookedName), log: d.cfg.Log}
+	retain := func() {
+		now := time.Now()
+		d.retain(ctx, doubts.believed(now.Round(0), now.Sub(began)))
+	}
+	retain()
 	clock.Every(ctx, retainEvery, func() {
-		d.retain(ctx, time.Now())
+		retain()
 		if time.Since(verified) > verifyEvery {
 			verified = time.Now()
 			d.verify(ctx)
@@ -53,7 +58,7 @@ func (d *Dir) names() (names []string, err error) {
 	return names, err
 }
 
-// retain deletes what is too old, or more than Config.MaxBytes.
+// retain deletes what is too old, or more than Config.MaxBytes. At the zero time nothing is too old.
 func (d *Dir) retain(ctx context.Context, now time.Time) {
 	names, err := d.names()
 	if err != nil {
@@ -70,6 +75,9 @@ func (d *Dir) retainLog(ctx context.Context, name string, now time.Time) error {
 	keep, _, err := d.Retention(ctx, name)
 	if err != nil {
 		return err
+	}
+	if now.IsZero() {
+		keep = 0
 	}
 	before := time.Time{}
 	if keep > 0 {
