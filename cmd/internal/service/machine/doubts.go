@@ -41,6 +41,9 @@ func (d *doubts) believed(wall time.Time, ran time.Duration) time.Time {
 	if !d.begun {
 		d.begun, d.saved = true, d.read()
 		off = wall.Sub(d.saved)
+		if d.saved.IsZero() { // the folder is new, or was made by an older hamlet
+			off, d.until = 0, doubted
+		}
 	}
 	d.wall, d.ran = wall, ran
 	if off.Abs() > jumps {
@@ -60,7 +63,7 @@ func (d *doubts) believed(wall time.Time, ran time.Duration) time.Time {
 	return wall
 }
 
-// read returns the time in the file. A file that is missing or damaged has a time of long ago.
+// read returns the time in the file, or the zero time if it is missing or damaged.
 func (d *doubts) read() (at time.Time) {
 	b, err := os.ReadFile(d.path)
 	if err != nil || at.UnmarshalText(b) != nil {
