@@ -80,8 +80,8 @@ func (Command) Help() string {
   hamlet-lab faults                        two minutes
   hamlet-lab faults --for 1h --keep run/   logs and data stay in run/
   hamlet-lab faults --seed 7               the plan of seed 7 again
-  hamlet-lab faults --only machine         one machine alone: no Kafka, NATS and Redis
-  hamlet-lab faults --only power,clock:up  loss of power, and the clock of the hamlet up without a disk
+  hamlet-lab faults --only machine         no Kafka, NATS and Redis
+  hamlet-lab faults --only power,clock:up  loss of power, and the clock of up
 
 It starts Kafka, NATS and Redis on loopback, ingest, two learners and a scorer as processes, and a
 hamlet up with a folder of its own. Under load it kills, stops and restarts each of them in random

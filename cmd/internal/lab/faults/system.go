@@ -109,7 +109,11 @@ func newUp(c *campaign, as target, era int, folder string) (*system, error) {
 		return nil, err
 	}
 	s.learners = []string{s.processes[as].http}
-	if err := s.load(c, s.processes[as].http, "nats://"+s.nats, c.Rate/6, era); err != nil {
+	rate := c.Rate
+	if as == upAll {
+		rate /= 6 // it shares its rounds with the services
+	}
+	if err := s.load(c, s.processes[as].http, "nats://"+s.nats, rate, era); err != nil {
 		return nil, err
 	}
 	return s, s.writeFirst(file, c.seed)
