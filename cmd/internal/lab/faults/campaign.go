@@ -139,8 +139,10 @@ func (c *campaign) choose(ctx context.Context) (err error) {
 			c.leaveOut(setClock, err.Error())
 		}
 	}
-	if slices.ContainsFunc(one, func(x choice) bool { return x.action == power || x.action == full }) {
-		c.probeDisks()
+	if wanted := slices.DeleteFunc(slices.Clone(one), func(x choice) bool {
+		return x.action != power && x.action != full
+	}); len(wanted) > 0 {
+		c.probeDisks(wanted)
 	}
 	left := func(x choice) bool {
 		return slices.ContainsFunc(c.table.Left, func(l Left) bool { return l.Fault == string(x.action) })

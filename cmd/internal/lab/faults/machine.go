@@ -28,8 +28,8 @@ func newMachine(c *campaign, era int) (*system, error) {
 	return newUp(c, lone, era, folder)
 }
 
-// probeDisks finds which file systems a disk of its own can have.
-func (c *campaign) probeDisks() {
+// probeDisks finds which file systems a disk of its own can have. wanted are the faults that need one.
+func (c *campaign) probeDisks(wanted []choice) {
 	err := errors.New("there is no mkfs.ext4")
 	for _, system := range makers() {
 		var d *disk
@@ -42,8 +42,9 @@ func (c *campaign) probeDisks() {
 	}
 	if len(c.disks) == 0 {
 		why := fmt.Sprintf("a disk of its own needs root, loop devices and mkfs: %v", err)
-		c.leaveOut(power, why)
-		c.leaveOut(full, why)
+		for _, x := range wanted {
+			c.leaveOut(x.action, why)
+		}
 	}
 }
 

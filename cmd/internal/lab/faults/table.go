@@ -155,8 +155,11 @@ func (row *Row) pause(p pausedFor) {
 func (t *Table) Err(named bool) error {
 	total := &t.Total
 	if named && len(t.Left) > 0 {
-		left := &Table{Total: t.Total, Problems: t.Problems}
-		return errors.Join(left.Err(false), fmt.Errorf("not injected: %s: %s", t.Left[0].Fault, t.Left[0].Why))
+		errs := []error{t.Err(false)}
+		for _, left := range t.Left {
+			errs = append(errs, fmt.Errorf("not injected: %s: %s", left.Fault, left.Why))
+		}
+		return errors.Join(errs...)
 	}
 	if total.Lost == 0 && total.Wrong == 0 && total.Same == total.Rounds && total.Survived == total.Injected &&
 		len(t.Problems) == 0 {
