@@ -87,6 +87,11 @@ func (c *campaign) fillDisk(ctx context.Context, s *system, hold time.Duration) 
 	defer func() { err = errors.Join(err, c.disk.free()) }()
 	client := &http.Client{Timeout: 6 * time.Second}
 	defer client.CloseIdleConnections()
+	for late := time.Now().Add(settleWithin); !s.processes[lone].Ready(); { // the fault before may have ended it
+		if wait(ctx, 50*time.Millisecond); ctx.Err() != nil || time.Now().After(late) {
+			return fmt.Errorf("with room on the disk it is not ready within %v", settleWithin)
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, fullWithin+hold)
 	defer cancel()
 	begun := time.Now()
