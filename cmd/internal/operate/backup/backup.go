@@ -15,13 +15,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
-	"time"
 
-	"hamlet/cmd/internal/operate/model"
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/machine"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/show/progress"
@@ -166,21 +162,11 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	defer line.Clear()
 	show := func(doing string) { line.Draw("copying " + doing) }
 	t := &taking{to: to, all: c.AllVersions, lost: map[string]lost{}, show: show}
-	earlier, err := to.list()
+	x, err := t.take(ctx, c.Model, func(model string) (state.Store, error) {
+		return c.Machine.Store(ctx, c.Redis, model, log)
+	}, log)
 	if err != nil {
 		return err
-	}
-	x, err := c.copy(ctx, t, log)
-	if err != nil {
-		return fmt.Errorf("nothing is added to %s: %w", c.Folder, err)
-	}
-	if after := takenAfter(earlier, x.Taken); after.After(x.Taken) {
-		log.Warn("the newest backup of the directory is of the future: this one is named after it; see to the clock",
-			"newest", earlier[0])
-		x.Taken = after
-	}
-	if err := to.finish(x); err != nil {
-		return fmt.Errorf("write the backup: %w", err)
 	}
 	result := &Result{Backup: x.name, Taken: cli.Stamp(x.Taken), Versions: t.versions, Chunks: t.chunks, New: t.written,
 		Bytes: t.bytes, Missing: missing}
@@ -213,46 +199,6 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	line.Clear()
 	return errors.Join(append([]error{c.print(result, stdio.Out)}, failed...)...)
-}
-
-func (c *Command) copy(ctx context.Context, t *taking, log *slog.Logger) (*Index, error) {
-	x := &Index{Format: format, Taken: time.Now().UTC(), Program: program(), Missing: missing}
-	names := slices.Clone(c.Model)
-	if len(names) == 0 {
-		store, err := c.Machine.Store(ctx, c.Redis, "default", log)
-		if err != nil {
-			return nil, err
-		}
-		names, err = store.Models(ctx)
-		if err := errors.Join(err, store.Close()); err != nil {
-			return nil, err
-		}
-		if len(names) == 0 {
-			return nil, errors.New("the store keeps no model yet: a learner saves one with its first event")
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		store, err := c.Machine.Store(ctx, c.Redis, name, log)
-		if err != nil {
-			return nil, err
-		}
-		m, err := t.model(ctx, store, name)
-		err = errors.Join(err, store.Close())
-		switch {
-		case errors.Is(err, state.ErrPartitions) && len(c.Model) == 0:
-			err = fmt.Errorf("%w; to back up the others alone, name each with --model; %s", advice.Add(err), model.OldKeys(name))
-			t.old = append(t.old, err)
-		case err != nil:
-			return nil, err
-		default:
-			x.Models = append(x.Models, m)
-		}
-	}
-	if len(x.Models) == 0 {
-		return nil, errors.Join(t.old...)
-	}
-	return x, nil
 }
 
 func (c *Command) print(r *Result, w io.Writer) error {

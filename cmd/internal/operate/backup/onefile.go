@@ -147,7 +147,7 @@ func (c *Restore) fromFile(ctx context.Context, stdio cli.IO) error {
 	}
 	f := inFile(c.Folder, checkpoint)
 	f.Model = c.As
-	if err := errors.Join(c.put(ctx, store, checkpoint, f), store.Close()); err != nil {
+	if err := errors.Join(c.Put(ctx, store, checkpoint, f), store.Close()); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("%s, version %d: %s", c.As, f.Version, f.line())
@@ -157,9 +157,10 @@ func (c *Restore) fromFile(ctx context.Context, stdio cli.IO) error {
 	return f.print(stdio, c.JSON, text)
 }
 
-// put makes a checkpoint the newest version. The version before, if there is one, is kept as one that
-// was replaced, and a pin ends.
-func (c *Restore) put(ctx context.Context, store state.Store, checkpoint *state.Checkpoint, f *InFile) error {
+// Put makes a checkpoint the newest version of the model As. The version before, if there is one, is
+// kept as one that was replaced, and a pin ends. f says where the checkpoint is in the log, and gets the
+// versions.
+func (c *Restore) Put(ctx context.Context, store state.Store, checkpoint *state.Checkpoint, f *InFile) error {
 	if err := store.Layout(ctx); err != nil {
 		return err
 	}

@@ -107,27 +107,18 @@ func (c *Restore) Run(ctx context.Context, stdio cli.IO) error {
 		return cli.Usagef("--new-log begins at offset 0, and must see that the log is empty: give --kafka, or --data")
 	}
 	log := slog.New(slog.NewTextHandler(stdio.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	unlock, err := machine.ShareLock(c.Folder) // a backup deletes nothing meanwhile
+	x, chosen, unlock, err := c.backup()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unlock() }()
-	from := folder{c.Folder}
-	x, err := from.choose(c.Backup)
-	if err != nil {
-		return err
-	}
-	chosen, err := c.choose(x)
-	if err != nil {
-		return err
-	}
 	r, done, err := c.reach(ctx, log)
 	if err != nil {
 		return err
 	}
 	line := progress.NewLine(stdio.Err)
 	defer line.Clear()
-	r.from, r.show = from, func(doing string) { line.Draw(doing) }
+	r.show = func(doing string) { line.Draw(doing) }
 	result := &Restored{Backup: x.name, Logs: r.logs != nil}
 	err = r.all(ctx, chosen, result)
 	line.Clear()
@@ -135,6 +126,49 @@ func (c *Restore) Run(ctx context.Context, stdio cli.IO) error {
 		return err
 	}
 	return errors.Join(c.print(result, stdio.Out), errors.Join(r.old...))
+}
+
+// A Place is where models are restored to: a directory of a machine that is stopped.
+type Place interface {
+	Store(model string) (state.Store, error)
+	Path() string // for people
+}
+
+// Into restores the models of a directory of backups to a place, and prints nothing. The learners of
+// the models are stopped. logs may be nil: then nobody compares the log.
+func (c *Restore) Into(ctx context.Context, to Place, logs stream.Logs) (*Restored, error) {
+	x, chosen, unlock, err := c.backup()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unlock() }()
+	r := c.restoring(slog.New(slog.DiscardHandler))
+	r.dir, r.logs, r.show = to, logs, func(string) {}
+	result := &Restored{Backup: x.name, Logs: logs != nil}
+	if err := r.all(ctx, chosen, result); err != nil {
+		return nil, err
+	}
+	return result, errors.Join(r.old...)
+}
+
+func (c *Restore) restoring(log *slog.Logger) *restoring {
+	return &restoring{c: c, from: folder{c.Folder}, log: log, kept: map[string]int{}}
+}
+
+// backup returns the backup and those of its models that are asked for. Until unlock no backup of the
+// directory is deleted.
+func (c *Restore) backup() (x *Index, chosen []Model, unlock func() error, err error) {
+	if unlock, err = machine.ShareLock(c.Folder); err != nil {
+		return nil, nil, nil, err
+	}
+	if x, err = (folder{c.Folder}).choose(c.Backup); err == nil {
+		chosen, err = c.choose(x)
+	}
+	if err != nil {
+		_ = unlock()
+		return nil, nil, nil, err
+	}
+	return x, chosen, unlock, nil
 }
 
 // choose returns the models of the backup that are asked for.
@@ -156,7 +190,7 @@ func (c *Restore) choose(x *Index) ([]Model, error) {
 // reach finds where the models and the log are: what is named, or the directory of a stopped hamlet up.
 // done frees that. Without a log it is nil.
 func (c *Restore) reach(ctx context.Context, log *slog.Logger) (r *restoring, done func() error, err error) {
-	r = &restoring{c: c, log: log, kept: map[string]int{}}
+	r = c.restoring(log)
 	done = func() error { return nil }
 	switch {
 	case c.Data == "" && c.Redis.Redis == "":
@@ -191,8 +225,8 @@ func (c *Restore) reach(ctx context.Context, log *slog.Logger) (r *restoring, do
 type restoring struct {
 	c    *Restore
 	from folder
-	dir  *machine.Dir // the models'; nil: they are in Redis
-	logs stream.Logs  // nil: nobody compares the log
+	dir  Place       // the models'; nil: they are in Redis
+	logs stream.Logs // nil: nobody compares the log
 	log  *slog.Logger
 	show func(doing string)
 	kept map[string]int // by model: the versions that Redis has

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
 	"hamlet/cmd/internal/operate/model"
+	"hamlet/cmd/internal/service/advice"
+	"hamlet/cmd/internal/service/machine"
 	"hamlet/state"
+	"hamlet/stream"
 )
 
 // A taking copies models from Redis to a folder.
@@ -29,6 +34,89 @@ type taking struct {
 type lost struct {
 	versions []int64 // ascending
 	pinned   int64   // the one of them that an operator pinned
+}
+
+// An Opener opens the store of a model.
+type Opener func(model string) (state.Store, error)
+
+// Take copies all models of a place to a directory, as `hamlet backup` does, and compares no log. On
+// an error nothing is added to the directory.
+func Take(ctx context.Context, dir string, open Opener) (*Index, error) {
+	unlock, err := machine.LockMade(dir)
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	defer func() { _ = unlock() }()
+	t := &taking{to: folder{dir}, lost: map[string]lost{}, show: func(string) {}}
+	x, err := t.take(ctx, nil, open, slog.New(slog.DiscardHandler))
+	if err := errors.Join(append(t.old, err)...); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// take copies models, and writes the index that makes them a backup.
+func (t *taking) take(ctx context.Context, names []string, open Opener, log *slog.Logger) (*Index, error) {
+	earlier, err := t.to.list()
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.models(ctx, names, open)
+	if err != nil {
+		return nil, fmt.Errorf("nothing is added to %s: %w", t.to.path, err)
+	}
+	if after := takenAfter(earlier, x.Taken); after.After(x.Taken) {
+		log.Warn("the newest backup of the directory is of the future: this one is named after it; see to the clock",
+			"newest", earlier[0])
+		x.Taken = after
+	}
+	if err := t.to.finish(x); err != nil {
+		return nil, fmt.Errorf("write the backup: %w", err)
+	}
+	return x, nil
+}
+
+// models copies the models of these names, or all models. A model that only hamlet 0.1.0 reads is left
+// out, unless it is named.
+func (t *taking) models(ctx context.Context, names []string, open Opener) (*Index, error) {
+	named := len(names) > 0
+	x := &Index{Format: format, Taken: time.Now().UTC(), Program: program(), Missing: missing}
+	names = slices.Clone(names)
+	if !named {
+		store, err := open(stream.DefaultName)
+		if err != nil {
+			return nil, err
+		}
+		names, err = store.Models(ctx)
+		if err := errors.Join(err, store.Close()); err != nil {
+			return nil, err
+		}
+		if len(names) == 0 {
+			return nil, errors.New("the store keeps no model yet: a learner saves one with its first event")
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		store, err := open(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := t.model(ctx, store, name)
+		err = errors.Join(err, store.Close())
+		switch {
+		case errors.Is(err, state.ErrPartitions) && !named:
+			err = fmt.Errorf("%w; to back up the others alone, name each with --model; %s", advice.Add(err), model.OldKeys(name))
+			t.old = append(t.old, err)
+		case err != nil:
+			return nil, err
+		default:
+			x.Models = append(x.Models, m)
+		}
+	}
+	if len(x.Models) == 0 {
+		return nil, errors.Join(t.old...)
+	}
+	return x, nil
 }
 
 func (t *taking) model(ctx context.Context, store state.Store, name string) (Model, error) {

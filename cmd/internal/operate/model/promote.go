@@ -153,11 +153,37 @@ func (s *session) promote(ctx context.Context) error {
 	if f.DryRun {
 		return p.say("Nothing was changed: this is what it would do.\n")
 	}
-	made := state.Promotion{Model: p.candidate, Since: time.Now().UTC().Truncate(time.Second), By: operator()}
-	if err := store.Promote(ctx, made); err != nil {
+	made, err := p.do(ctx)
+	if err != nil {
 		return err
 	}
 	return p.result(before, made)
+}
+
+// do has the candidate answer.
+func (p *promotion) do(ctx context.Context) (state.Promotion, error) {
+	made := state.Promotion{Model: p.candidate, Since: time.Now().UTC().Truncate(time.Second), By: operator()}
+	return made, p.store.Promote(ctx, made)
+}
+
+// Promote does what `hamlet model promote` does: it waits until the candidate has learnt as far as the
+// model, compares what both have learnt with the log, and has the candidate answer. The candidate may be
+// the model itself. It asks no scorers.
+func Promote(ctx context.Context, store state.Store, model, candidate string, logs stream.Logs,
+	wait time.Duration) error {
+	by, err := store.Beside(candidate)
+	if err != nil {
+		return err
+	}
+	p := &promotion{
+		model: model, candidate: candidate, store: store, by: by, quiet: true, patience: wait,
+		kafka: func() (stream.Logs, error) { return logs, nil },
+	}
+	if _, err := p.plan(ctx); err != nil {
+		return err
+	}
+	_, err = p.do(ctx)
+	return err
 }
 
 func (p *promotion) answering(ctx context.Context) (string, error) {
