@@ -43,6 +43,9 @@ func NewBeginning(dir string) (*Beginning, error) {
 		if wrong := i >= settled && r.Float64() < .1; spam != wrong {
 			e.Label = stream.Spam
 		}
+		if i%4 == 3 {
+			e.Source = doubtful
+		}
 		if i >= settled {
 			b.more = append(b.more, e)
 			continue

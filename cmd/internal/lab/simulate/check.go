@@ -191,6 +191,7 @@ func (w *World) settle() {
 	if !w.ask(5 * time.Second) {
 		w.violate("nobody answers questions")
 	}
+	w.atRest()
 }
 
 // unsettled says what is still to come; "": nothing.
@@ -198,6 +199,9 @@ func (w *World) unsettled() string {
 	bounds, _ := w.events.Bounds(context.Background())
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.commands.Load() > 0 {
+		return "operators are at work"
+	}
 	active := 0
 	for _, name := range learners {
 		l := w.processes[name].learner
@@ -223,6 +227,9 @@ func (w *World) unsettled() string {
 	}
 	if active != 1 {
 		return fmt.Sprintf("%d learners are active", active)
+	}
+	if why := w.unsettledCandidate(bounds.End); why != "" {
+		return why
 	}
 	return w.unsound(bounds.End)
 }
@@ -252,17 +259,15 @@ func (w *World) operate() {
 		return
 	}
 	w.mu.Lock()
-	for _, name := range learners {
-		w.processes[name].ended = nil
+	for _, p := range w.processes {
+		p.ended = nil
 	}
 	w.mu.Unlock()
 	w.tell("operator", "empties the store")
-	for _, name := range learners {
-		w.endProcess(name, time.Second, true)
-	}
-	w.otherStore()
-	if err := w.vault.replace(""); err != nil {
-		w.violate("the operator cannot empty the store: %v", err)
+	defer w.hold(slices.Concat(learners, shadows)...)()
+	w.emptyStore()
+	if w.base != w.begin {
+		w.rebase()
 	}
 }
 
@@ -271,9 +276,9 @@ func (w *World) asksOperator() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	const lost = "no kept version of the model follows from this log"
-	return slices.ContainsFunc(learners, func(name string) bool {
+	return w.commands.Load() == 0 && slices.ContainsFunc(slices.Concat(learners, shadows), func(name string) bool {
 		p := w.processes[name]
-		return p.ended != nil && strings.Contains(p.ended.Error(), lost)
+		return p != nil && p.ended != nil && strings.Contains(p.ended.Error(), lost)
 	})
 }
 
@@ -281,9 +286,7 @@ func (w *World) asksOperator() bool {
 func (w *World) check(records []stream.Record, dir string) error {
 	there := map[string]bool{}
 	for _, r := range records {
-		if e, err := stream.DecodeRecord(r.Headers, r.Value); err == nil {
-			there[e.ID] = true
-		}
+		there[identity(&r)] = true
 	}
 	for id := range w.acknowledged {
 		if !there[id] && !w.lost[id] {
@@ -291,6 +294,12 @@ func (w *World) check(records []stream.Record, dir string) error {
 		}
 	}
 	calm, err := w.calm(records, dir)
+	if err == nil {
+		err = w.checkReceipts(records)
+	}
+	if err == nil {
+		err = w.checkCandidate(records, calm, dir+" second")
+	}
 	if err != nil {
 		return err
 	}
@@ -331,7 +340,9 @@ func (w *World) check(records []stream.Record, dir string) error {
 
 // oneLog reports whether the log has lost nothing.
 func (w *World) oneLog() bool {
-	return !slices.ContainsFunc(w.plan.Incidents, func(i Incident) bool { return i.Kind == CutLog || i.Kind == Replace })
+	return !slices.ContainsFunc(w.plan.Incidents, func(i Incident) bool {
+		return i.Kind == CutLog || i.Kind == Replace || i.Kind == NewLog
+	})
 }
 
 // compare looks for records that are in one log and not in the other.
@@ -387,15 +398,22 @@ type calmed struct {
 
 // calm lets one learner learn a log from the world's beginning.
 func (w *World) calm(records []stream.Record, dir string) (*calmed, error) {
-	c, err := newWorld(Plan{Seed: w.plan.Seed}, w.begin, dir)
+	return w.alone(records, dir, stream.DefaultName, (*World).runLearner)
+}
+
+// alone is calm for the learner of a model that run runs.
+func (w *World) alone(records []stream.Record, dir, model string,
+	run func(*World, context.Context, *node, *process) error) (*calmed, error) {
+	c, err := newWorld(Plan{Seed: w.plan.Seed}, w.base, dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.append(&c.events, records[len(w.begin.records):]); err != nil {
+	if err := c.append(&c.events, records[len(w.base.records):]); err != nil {
 		return nil, err
 	}
 	c.healed.Store(true)
-	c.supervise("calm", c.runLearner)
+	c.fromVersion = w.fromVersion
+	c.supervise("calm", func(ctx context.Context, n *node, p *process) error { return run(c, ctx, n, p) })
 	for deadline := time.Now().Add(quiet); ; {
 		c.mu.Lock()
 		l := c.processes["calm"].learner
@@ -412,7 +430,7 @@ func (w *World) calm(records []stream.Record, dir string) (*calmed, error) {
 	}
 	c.end()
 	c.all.Wait()
-	store, err := c.vault.dir.Store(stream.DefaultName)
+	store, err := c.vault.dir.Store(model)
 	if err != nil {
 		return nil, err
 	}

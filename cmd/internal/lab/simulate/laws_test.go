@@ -89,6 +89,6 @@ func TestStoreKeepsTheLaws(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = w.vault.close() })
-		return func() state.Store { return w.shelf("node") }
+		return func() state.Store { return &shelf{w.newNode("node"), w.vault, stream.DefaultName} }
 	})
 }

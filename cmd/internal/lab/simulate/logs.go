@@ -164,6 +164,10 @@ func (l *remote) Read(ctx context.Context, from int64, most stream.Limit, wait t
 		}
 	}
 	err = l.call(ctx, portLog, l.name+".Read", func() (err error) {
+		if time.Now().Before(l.cutOff(string(Damaged))) {
+			l.world.did(Damaged)
+			return fmt.Errorf("%s at offset %d: %w", l.name, from, stream.ErrDamaged)
+		}
 		records, end, err = l.disk.Read(ctx, from, most, 0)
 		return err
 	})

@@ -27,21 +27,45 @@ var config = model.Config{
 // remote returns a log as a node sees it.
 func (n *node) remote(d *disk, name string) *remote { return &remote{n, d, name} }
 
-// newLearner returns a learner as a service makes it.
-func (w *World) newLearner(n *node) (*learner.Learner, error) {
+// second is the configuration of a second model that begins with the log.
+var second = model.Config{
+	TableBits: 8, DuplicateWindow: 500, TextExperts: []string{"lean"}, VectorEnsembles: []string{},
+	Dense: []string{"a", "b", "c", "d"},
+}
+
+// learner returns the configuration of a learner as a service makes it.
+func (w *World) learner(n *node) learner.Config {
 	log := w.logger(n)
 	events := n.remote(&w.events, "events")
-	return learner.New(learner.Config{
+	return learner.Config{
 		Follow: follow.Config{Log: events, Name: events.Name(), Logger: log}, Topic: stream.EventsTopic(stream.DefaultName),
 		Letters: n.remote(&w.letters, "letters"), Receipts: n.remote(&w.receipts, "receipts"),
 		Predictions: n.remote(&w.predictions, "predictions"), Alerts: &notices{n},
 		Store: &shelf{n, w.vault, stream.DefaultName}, Model: config, Name: stream.DefaultName, Writer: n.name,
 		Announce: func(*stream.Alert) {}, Log: log,
-	})
+	}
 }
 
 func (w *World) runLearner(ctx context.Context, n *node, p *process) error {
-	l, err := w.newLearner(n)
+	return w.runWith(ctx, p, w.learner(n))
+}
+
+// runShadow runs a learner of the second model.
+func (w *World) runShadow(ctx context.Context, n *node, p *process) error {
+	cfg := w.learner(n)
+	cfg.Name, cfg.Store = candidate, &shelf{n, w.vault, candidate}
+	cfg.Predictions = n.remote(&w.others, "others")
+	cfg.Shadow = &learner.Shadow{Of: stream.DefaultName, Promotion: (&shelf{n, w.vault, stream.DefaultName}).Promotion}
+	w.mu.Lock()
+	if !w.fromVersion {
+		cfg.Model = second
+	}
+	w.mu.Unlock()
+	return w.runWith(ctx, p, cfg)
+}
+
+func (w *World) runWith(ctx context.Context, p *process, cfg learner.Config) error {
+	l, err := learner.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -187,6 +211,12 @@ func (w *World) asking() {
 
 // ask asks about a text and reports whether there is an answer.
 func (w *World) ask(within time.Duration) bool {
+	_, err := w.question(within)
+	return err == nil
+}
+
+// question asks about a text.
+func (w *World) question(within time.Duration) ([]stream.Verdict, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, within)
 	defer cancel()
 	began := time.Now()
@@ -199,18 +229,10 @@ func (w *World) ask(within time.Duration) bool {
 		w.violate("a question is refused: %v", err)
 	}
 	if err != nil {
-		return false
+		return nil, err
 	}
-	for _, v := range verdicts {
-		w.mu.Lock()
-		known := false
-		for sum := range w.sums {
-			known = known || fmt.Sprintf("%x", sum) == v.Model.SHA256
-		}
-		w.mu.Unlock()
-		if !known {
-			w.violate("an answer comes from %s, which nobody has saved", v.Model.SHA256)
-		}
+	for i := range verdicts {
+		w.answered(&verdicts[i].Model)
 	}
-	return true
+	return verdicts, nil
 }

@@ -43,14 +43,18 @@ const (
 	Flip       Kind = "flip"        // a bit of the newest checkpoint's bytes is another one
 	Full       Kind = "full"        // the log has no room
 	Clock      Kind = "clock"       // the node's wall clock is wrong by For, which may be years, until it is killed
-	Pin        Kind = "pin"         // an operator pins a version, for a time
 	Refused    Kind = "refused"     // alerts are refused as if for ever
 	BadRecords Kind = "bad records" // N records that are no events
+	Misread    Kind = "misread"     // the node reads checkpoints with a bit that is another one, for For
+	Damaged    Kind = "damaged"     // the node finds the log damaged where it reads, for For
+	Older      Kind = "older store" // the store is away for For, and then is as it was twice as long ago
+	StoreFull  Kind = "store full"  // the store has no room, N = 1: for checkpoints, for For
 )
 
 // kinds are all kinds, for Parse.
 var kinds = []Kind{
-	Kill, Stop, CutOff, Away, CutLog, Power, Replace, SetBack, Empty, Flip, Full, Clock, Pin, Refused, BadRecords,
+	Kill, Stop, CutOff, Away, CutLog, Power, Replace, SetBack, Empty, Flip, Full, Clock, Refused, BadRecords, Misread,
+	Damaged, Older, StoreFull, Pin, Rollback, Withdraw, Correct, Stand, Shadow, Promote, Demote, Restore, NewLog,
 }
 
 // An Incident happens once, at a time after the start.
@@ -156,11 +160,20 @@ func Draw(seed uint64) Plan {
 	}
 	p.Rates = Rates{Fail: some(.1), Lost: some(.1), Slow: some(.2), Stall: some(.003)}
 	all := []Kind{
-		Kill, Kill, Kill, Stop, CutOff, CutOff, Away, CutLog, Replace, SetBack, Empty, Flip, Full, Clock, Pin, Refused,
-		BadRecords,
+		Kill, Kill, Kill, Stop, CutOff, CutOff, Away, CutLog, Replace, SetBack, Empty, Flip, Full, Clock, Refused,
+		BadRecords, Misread, Damaged, Older, StoreFull,
 	}
+	all = append(all, commands...)
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	these := all[:2+r.IntN(4)]
+	if slices.Contains(these, Promote) && !slices.Contains(these, Shadow) || slices.Contains(these, Demote) {
+		these = append(these, Shadow, Promote)
+	}
+	if slices.Contains(these, NewLog) { // a model that is not in the log: who loses it cannot learn it again
+		these = slices.DeleteFunc(these, func(k Kind) bool {
+			return slices.Contains([]Kind{SetBack, Empty, Older, Flip, Restore}, k)
+		})
+	}
 	for range 1 + r.IntN(12) {
 		i := drawIncident(r, these[r.IntN(len(these))])
 		if p.Files && i.Kind == CutLog { // it loses nothing that it has acknowledged
@@ -175,7 +188,7 @@ func Draw(seed uint64) Plan {
 
 func drawIncident(r *rand.Rand, kind Kind) Incident {
 	among := func(list ...string) string { return list[r.IntN(len(list))] }
-	nodes := slices.Concat(learners, learners, scorers, ingests)
+	nodes := slices.Concat(learners, learners, scorers, ingests, shadows[:1])
 	i := Incident{At: time.Duration(r.Int64N(int64(lasting))), Kind: kind}
 	short := time.Duration(r.ExpFloat64() * float64(4*time.Second))
 	switch kind {
@@ -189,14 +202,23 @@ func drawIncident(r *rand.Rand, kind Kind) Incident {
 		i.N = 1 + r.IntN(30)
 	case SetBack:
 		i.For = 2*time.Second + 2*short
-	case Full, Refused, Pin:
+	case Full, Refused, Older:
 		i.For = short
+	case StoreFull:
+		i.For, i.N = 2*short, r.IntN(2)
+	case Misread:
+		i.Node, i.For = among(slices.Concat(learners, scorers, shadows)...), 4*short
+	case Damaged:
+		i.Node, i.For = among(slices.Concat(learners, shadows)...), 2*short
 	case Clock:
 		i.Node = among(nodes...)
 		by := []time.Duration{time.Minute, time.Hour, 10_000 * time.Hour}[r.IntN(3)]
 		i.For = time.Duration(r.NormFloat64() * float64(by))
 	case BadRecords:
 		i.N = 1 + r.IntN(4)
+	case Empty, Flip:
+	default:
+		drawCommand(r, &i, short)
 	}
 	return i
 }

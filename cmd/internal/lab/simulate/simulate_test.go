@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,6 +23,7 @@ import (
 var (
 	seeds    = flag.Int("seeds", 10, "how many seeds TestSeeds runs at most")
 	lasts    = flag.Duration("for", 0, "how long it begins new ones; 0: until it has run them")
+	with     = flag.String("with", "", "only seeds whose plan has this kind of incident")
 	from     = flag.Uint64("from", 1, "the first of them")
 	minimise = flag.Bool("minimise", true, "look for the smallest plan that fails like one that fails")
 	repeat   = flag.Int("repeat", 0, "run a plan that fails so often again, and count how often it fails in the same way")
@@ -156,7 +158,11 @@ func TestSeeds(t *testing.T) {
 				t.Parallel()
 				dir := temporary(t)
 				for seed, more := take(); more; seed, more = take() {
-					out := try(t, Draw(seed), begin, filepath.Join(dir, "run"))
+					plan := Draw(seed)
+					if *with != "" && !plan.has(Kind(*with)) {
+						continue
+					}
+					out := try(t, plan, begin, filepath.Join(dir, "run"))
 					mu.Lock()
 					longest.Succession = max(longest.Succession, out.Succession)
 					longest.Stop = max(longest.Stop, out.Stop)
@@ -170,12 +176,44 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d seeds from %d, %.0f a minute; the longest: %v until one learner was active, %v to end, %v for a label, "+
 		"%v for a question", ran, *from, float64(ran)/time.Since(start).Minutes(),
 		longest.Succession, longest.Stop, longest.Post, longest.Ask)
+	t.Log("seeds in which each did its work:", done.String())
+}
+
+// A tally counts the seeds in which something happened.
+type tally struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+var done = tally{of: map[string]int{}}
+
+// take counts what a story has.
+func (c *tally) take(story []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := map[string]bool{}
+	for _, line := range story {
+		if _, what, did := strings.Cut(line, "s ** "); did && !seen[what] {
+			seen[what] = true
+			c.of[what]++
+		}
+	}
+}
+
+// String lists the counts.
+func (c *tally) String() string {
+	var all []string
+	for _, what := range slices.Sorted(maps.Keys(c.of)) {
+		all = append(all, fmt.Sprintf("%s %d", what, c.of[what]))
+	}
+	return strings.Join(all, ", ")
 }
 
 // try runs a plan, and tells its story if it fails.
 func try(t *testing.T, plan Plan, begin *Beginning, dir string) Outcome {
 	t.Helper()
 	out := run(t, plan, begin, dir)
+	done.take(out.Story)
 	said := program.Done{Seed: plan.Seed, Violations: out.Violations}
 	if len(out.Violations) > 0 {
 		if *repeat > 0 {

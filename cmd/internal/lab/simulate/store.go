@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"hamlet/state"
@@ -98,6 +99,22 @@ type shelf struct {
 func ask[R any](ctx context.Context, s *shelf, method string, do func(store state.Store) (R, error)) (
 	value R, err error) {
 	err = s.call(ctx, portStore, method, func() error {
+		if s.hasNoRoom(method) {
+			return fmt.Errorf("%s: %w", method, state.Transient(syscall.ENOSPC))
+		}
+		if loads[method] && s.misreads() {
+			s.vault.mu.Lock()
+			defer s.vault.mu.Unlock()
+			undo, err := s.vault.flipNewest(s.world.plan.Seed)
+			if err != nil {
+				return err
+			}
+			store, err := s.vault.dir.Store(s.model)
+			if err == nil {
+				value, err = do(store)
+			}
+			return errors.Join(err, undo())
+		}
 		s.vault.mu.RLock()
 		defer s.vault.mu.RUnlock()
 		store, err := s.vault.dir.Store(s.model)
@@ -115,6 +132,37 @@ func ask[R any](ctx context.Context, s *shelf, method string, do func(store stat
 		return none, state.Transient(err)
 	}
 	return value, err
+}
+
+// The methods that need room, and those that read chunks.
+var (
+	writes = map[string]bool{
+		"Save": true, "Acquire": true, "Seize": true, "Beat": true, "Release": true, "StepBack": true, "Pin": true,
+		"Unpin": true, "MarkReplaced": true, "Promote": true,
+	}
+	loads = map[string]bool{"Load": true, "LoadVersion": true}
+)
+
+// hasNoRoom reports whether the store has no room for what a method writes.
+func (s *shelf) hasNoRoom(method string) bool {
+	w := s.world
+	w.mu.Lock()
+	now := time.Now()
+	full := writes[method] && now.Before(w.fullStore[0]) || method == "Save" && now.Before(w.fullStore[1])
+	w.mu.Unlock()
+	if full {
+		w.did(StoreFull)
+	}
+	return full
+}
+
+// misreads reports whether the node reads a wrong bit.
+func (s *shelf) misreads() bool {
+	misreads := time.Now().Before(s.cutOff(string(Misread)))
+	if misreads {
+		s.world.did(Misread)
+	}
+	return misreads
 }
 
 func do(ctx context.Context, s *shelf, method string, with func(store state.Store) error) error {
@@ -136,7 +184,7 @@ func (s *shelf) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 		number, err := store.Save(ctx, &dated)
 		c.ModelSHA256 = dated.ModelSHA256
 		if err == nil {
-			s.world.saved(s.name, number, &dated)
+			s.world.saved(s.name, s.model, number, &dated)
 		}
 		return number, err
 	})
@@ -200,18 +248,27 @@ func (s *shelf) StepBack(ctx context.Context, mine state.Lease, to int64) error 
 	return do(ctx, s, "StepBack", func(store state.Store) error {
 		err := store.StepBack(ctx, mine, to)
 		if err == nil {
-			s.world.steppedBack(s.name, to)
+			s.world.steppedBack(s.name, s.model, to)
 		}
 		return err
 	})
 }
 
 func (s *shelf) Pin(ctx context.Context, version int64) error {
-	return do(ctx, s, "Pin", func(store state.Store) error { return store.Pin(ctx, version) })
+	return do(ctx, s, "Pin", func(store state.Store) error {
+		err := store.Pin(ctx, version)
+		if err == nil {
+			s.world.pins(s.model, true)
+		}
+		return err
+	})
 }
 
 func (s *shelf) Unpin(ctx context.Context) error {
-	return do(ctx, s, "Unpin", func(store state.Store) error { return store.Unpin(ctx) })
+	return do(ctx, s, "Unpin", func(store state.Store) error {
+		s.world.pins(s.model, false)
+		return store.Unpin(ctx)
+	})
 }
 
 func (s *shelf) Pinned(ctx context.Context) (int64, error) {
@@ -223,7 +280,10 @@ func (s *shelf) MarkReplaced(ctx context.Context, version int64) error {
 }
 
 func (s *shelf) Promote(ctx context.Context, p state.Promotion) error {
-	return do(ctx, s, "Promote", func(store state.Store) error { return store.Promote(ctx, p) })
+	return do(ctx, s, "Promote", func(store state.Store) error {
+		s.world.promoting(p.Model)
+		return store.Promote(ctx, p)
+	})
 }
 
 func (s *shelf) Promotion(ctx context.Context) (state.Promotion, error) {

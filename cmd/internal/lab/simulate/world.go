@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,7 @@ type World struct {
 	all    sync.WaitGroup // processes, clients, incidents
 
 	events, letters, receipts, predictions disk
+	others                                 disk // predictions of the second model
 	vault                                  *vault
 	bus                                    questionstest.Memory
 
@@ -48,6 +50,7 @@ type World struct {
 	calls      map[string]int       // of each node, port and method
 	away       map[string]time.Time // the port answers nobody until then
 	refused    time.Time            // alerts are, until then
+	fullStore  [2]time.Time         // the store has no room until then: for anything, for checkpoints
 	processes  map[string]*process
 	logs       int // that there have been
 
@@ -55,8 +58,20 @@ type World struct {
 	lost         map[string]bool // ids of labels that a medium has lost
 	saves        []save
 	sums         map[[sha256.Size]byte]bool // of models that were saved
-	head         save                       // the newest save of the present history; zero before the first
+	heads        map[string]save            // by model: the newest save of the present history
 	alerts       map[string]published
+
+	commands    atomic.Int32         // operators that are at work
+	base        *Beginning           // what the models began with; begin, until a log was lost
+	held        map[string]int       // processes that do not start
+	losses      int                  // of the store
+	shadowed    bool                 // there is a second model
+	fromVersion bool                 // it began as a version of the first one
+	withdrawals []withdrawal         // that were written
+	pinned      map[string]pin       // by model
+	mayAnswer   map[string]bool      // models that were promoted, and the first one
+	promotion   string               // that the store took last; "": the store was lost since
+	first       map[string]time.Time // when a model was saved first, by SHA-256
 }
 
 // A save is a checkpoint that the store has taken.
@@ -107,14 +122,20 @@ func (w *World) append(d *disk, records []stream.Record) error {
 }
 
 // saved notes a checkpoint that the store has taken.
-func (w *World) saved(by string, number int64, c *state.Checkpoint) {
+func (w *World) saved(by, model string, number int64, c *state.Checkpoint) {
 	now := save{time.Now(), by, number, c.Position.Next, c.Events, c.Epoch}
 	w.mu.Lock()
-	before := w.head
-	w.saves, w.head = append(w.saves, now), now
+	before := w.heads[model]
+	w.heads[model] = now
+	if model == stream.DefaultName {
+		w.saves = append(w.saves, now)
+	}
 	w.sums[c.ModelSHA256] = true
+	if sum := hex.EncodeToString(c.ModelSHA256[:]); w.first[sum].IsZero() {
+		w.first[sum] = now.at
+	}
 	w.mu.Unlock()
-	w.tell(by, fmt.Sprintf("saves version %d up to %d in epoch %d", number, now.next, now.epoch))
+	w.tell(by, fmt.Sprintf("saves version %d of %s up to %d in epoch %d", number, model, now.next, now.epoch))
 	if now.next < before.next || now.number < before.number || now.epoch < before.epoch {
 		w.violate("the head went back: from version %d up to %d in epoch %d to version %d up to %d in epoch %d",
 			before.number, before.next, before.epoch, now.number, now.next, now.epoch)
@@ -122,18 +143,21 @@ func (w *World) saved(by string, number int64, c *state.Checkpoint) {
 }
 
 // steppedBack notes that the head may be lower from here on.
-func (w *World) steppedBack(by string, to int64) {
+func (w *World) steppedBack(by, model string, to int64) {
 	w.tell(by, fmt.Sprintf("steps back to version %d", to))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.head = save{epoch: w.head.epoch}
+	w.heads[model] = save{epoch: w.heads[model].epoch}
 }
 
 // otherStore notes that the store is not what it was.
 func (w *World) otherStore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.head = save{}
+	w.losses++
+	clear(w.heads)
+	clear(w.pinned)
+	w.promotion = ""
 }
 
 // keeps is what the store keeps.
@@ -144,7 +168,12 @@ func newWorld(plan Plan, begin *Beginning, dir string) (*World, error) {
 	w := &World{
 		plan: plan, begin: begin, started: time.Now(), calls: map[string]int{}, away: map[string]time.Time{},
 		processes: map[string]*process{}, acknowledged: map[string]bool{}, lost: map[string]bool{},
-		sums: maps.Clone(begin.sums), alerts: map[string]published{},
+		sums: maps.Clone(begin.sums), alerts: map[string]published{}, heads: map[string]save{},
+		base: begin, held: map[string]int{}, pinned: map[string]pin{}, first: map[string]time.Time{},
+		mayAnswer: map[string]bool{stream.DefaultName: true}, promotion: stream.DefaultName,
+	}
+	for sum := range w.sums {
+		w.first[hex.EncodeToString(sum[:])] = w.started
 	}
 	if plan.Named {
 		w.events.ID = "log-0"
@@ -195,6 +224,9 @@ func (w *World) supervise(name string, run func(ctx context.Context, n *node, p 
 				w.tell(name, fmt.Sprintf("has ended: %v", err))
 			}
 			_ = sleep(w.ctx, down)
+			for w.isHeld(name) && w.ctx.Err() == nil {
+				_ = sleep(w.ctx, 100*time.Millisecond)
+			}
 		}
 	})
 }
@@ -223,19 +255,25 @@ func (w *World) happen(i Incident) error {
 	switch i.Kind {
 	case Kill, Stop:
 		w.endProcess(i.Node, i.For, i.Kind == Kill)
-	case CutOff, Clock:
+	case CutOff, Clock, Misread, Damaged:
 		w.mu.Lock()
-		n := w.processes[i.Node].node
+		var n *node
+		if p := w.processes[i.Node]; p != nil {
+			n = p.node
+		}
 		w.mu.Unlock()
 		if n == nil {
 			return nil
 		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if i.Kind == Clock {
+		switch i.Kind {
+		case Clock:
 			n.clock = i.For
-		} else {
+		case CutOff:
 			n.until[i.Port] = until
+		default:
+			n.until[string(i.Kind)] = until
 		}
 	case Away:
 		w.mu.Lock()
@@ -264,8 +302,23 @@ func (w *World) happen(i Incident) error {
 		return w.vault.replace("")
 	case Flip:
 		return w.vault.flip(w.plan.Seed)
-	case Pin:
-		w.all.Go(func() { w.pin(i.For) })
+	case Older:
+		w.mu.Lock()
+		w.away[portStore] = until
+		w.mu.Unlock()
+		w.commands.Add(1)
+		w.all.Go(func() {
+			defer w.commands.Add(-1)
+			_ = sleep(w.ctx, i.For)
+			w.otherStore()
+			if err := w.vault.setBack(time.Now().Add(-2 * i.For)); err != nil {
+				w.violate("%v", err)
+			}
+		})
+	case StoreFull:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.fullStore[i.N] = until
 	case BadRecords:
 		for k := range i.N {
 			bad := stream.Record{Value: fmt.Appendf(nil, "no event %v %d", i.At, k)}
@@ -273,9 +326,14 @@ func (w *World) happen(i Incident) error {
 				return err
 			}
 		}
+	default:
+		w.operates(i)
 	}
 	return nil
 }
+
+// did notes that an incident has had its effect.
+func (w *World) did(kind Kind) { w.tell("**", string(kind)) }
 
 // loseEnd takes the last records of the log away.
 func (w *World) loseEnd(i Incident) error {
@@ -283,14 +341,8 @@ func (w *World) loseEnd(i Incident) error {
 	if err != nil {
 		return err
 	}
-	stay := max(len(w.begin.records), len(records)-i.N)
-	for _, r := range records[stay:] {
-		if e, err := stream.DecodeRecord(r.Headers, r.Value); err == nil {
-			w.mu.Lock()
-			w.lost[e.ID] = true
-			w.mu.Unlock()
-		}
-	}
+	stay := min(len(records), max(len(w.base.records), len(records)-i.N))
+	w.lose(records[stay:])
 	if i.Kind == CutLog && w.plan.Named {
 		w.killAll()
 	}
@@ -298,21 +350,26 @@ func (w *World) loseEnd(i Incident) error {
 		w.events.Cut(int64(stay))
 		return nil
 	}
+	return w.replaceLog(i, records[:stay])
+}
+
+// replaceLog puts another log in the place of the log.
+func (w *World) replaceLog(i Incident, records []stream.Record) error {
 	if w.plan.Files {
-		return w.events.replace(disktest.New(w.plan.Seed+uint64(i.At)), records[:stay])
+		return w.events.replace(disktest.New(w.plan.Seed+uint64(i.At)), records)
 	}
 	id := ""
 	if w.plan.Named {
 		w.logs++
 		id = fmt.Sprint("log-", w.logs)
 	}
-	w.events.Replace(id, records[:stay]...)
+	w.events.Replace(id, records...)
 	return nil
 }
 
 // killAll kills all processes, as where their machine loses power.
 func (w *World) killAll() {
-	for _, name := range slices.Concat(learners, scorers, ingests) {
+	for _, name := range slices.Concat(learners, scorers, ingests, shadows) {
 		w.endProcess(name, time.Second, true)
 	}
 }
@@ -346,9 +403,16 @@ func all(d *disk) (records []stream.Record, err error) {
 func (v *vault) flip(seed uint64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	_, err := v.flipNewest(seed)
+	return err
+}
+
+// flipNewest is flip for who holds mu. undo takes it back.
+func (v *vault) flipNewest(seed uint64) (undo func() error, err error) {
+	undo = func() error { return nil }
 	var newest string
 	var at time.Time
-	err := filepath.WalkDir(v.current(), func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(v.current(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -359,34 +423,17 @@ func (v *vault) flip(seed uint64) error {
 		return err
 	})
 	if err != nil || newest == "" {
-		return err
+		return undo, err
 	}
 	b, err := os.ReadFile(newest)
 	if err != nil {
-		return err
+		return undo, err
 	}
+	whole := slices.Clone(b)
+	undo = func() error { return os.WriteFile(newest, whole, 0o600) }
 	r := random(seed, newest[len(newest)-8:])
 	b[r.IntN(len(b))] ^= 1 << r.IntN(8)
-	return errors.Join(os.Chmod(newest, 0o600), os.WriteFile(newest, b, 0o600))
-}
-
-// pin is an operator who pins the oldest version for a time.
-func (w *World) pin(d time.Duration) {
-	s := w.shelf("operator")
-	versions, err := s.Versions(w.ctx)
-	if err != nil || len(versions) == 0 {
-		return
-	}
-	oldest := versions[len(versions)-1].Version
-	err = s.Pin(w.ctx, oldest)
-	w.tell("operator", fmt.Sprintf("pins version %d: %v", oldest, err))
-	_ = sleep(w.ctx, d)
-	for range 100 {
-		if err := s.Unpin(w.ctx); err == nil || errors.Is(err, state.ErrNone) || w.ctx.Err() != nil {
-			return
-		}
-		_ = sleep(w.ctx, 100*time.Millisecond)
-	}
+	return undo, errors.Join(os.Chmod(newest, 0o600), os.WriteFile(newest, b, 0o600))
 }
 
 // newNode returns a node that nobody supervises.
@@ -394,13 +441,9 @@ func (w *World) newNode(name string) *node {
 	return &node{name: name, world: w, until: map[string]time.Time{}}
 }
 
-func (w *World) shelf(name string) *shelf {
-	return &shelf{w.newNode(name), w.vault, stream.DefaultName}
-}
-
 // incidents lets the plan's incidents happen, and then heals the world.
 func (w *World) incidents() error {
-	setsBack := slices.ContainsFunc(w.plan.Incidents, func(i Incident) bool { return i.Kind == SetBack })
+	setsBack := w.plan.has(SetBack) || w.plan.has(Older) || w.plan.has(Restore)
 	for at := time.Duration(0); at < lasting; at += 2 * time.Second {
 		for _, i := range w.plan.Incidents {
 			if i.At < at || i.At >= at+2*time.Second {
@@ -433,7 +476,7 @@ func (w *World) heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.away)
-	w.refused = time.Time{}
+	w.refused, w.fullStore = time.Time{}, [2]time.Time{}
 	for _, p := range w.processes {
 		if n := p.node; n != nil {
 			n.mu.Lock()
