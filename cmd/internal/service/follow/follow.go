@@ -140,7 +140,7 @@ func Topic(log stream.Topic, logs stream.Logs) Config {
 // A Follower reads a log.
 type Follower struct {
 	cfg      Config
-	answered atomic.Int64 // see Answered; nanoseconds since 1970; 0: never
+	answered atomic.Pointer[time.Time] // see Answered; nil: never. With a monotonic reading: see answers
 }
 
 // New returns a follower. It asks the log nothing.
@@ -156,13 +156,18 @@ func New(cfg Config) *Follower {
 // Answered returns when the log answered last. While Run reads, that is at most some PollIntervals
 // ago if the log is well, also while the handler is busy. It may be called concurrently.
 func (f *Follower) Answered() time.Time {
-	if at := f.answered.Load(); at != 0 {
-		return time.Unix(0, at)
+	if at := f.answered.Load(); at != nil {
+		return *at
 	}
 	return time.Time{}
 }
 
-func (f *Follower) answers() { f.answered.Store(time.Now().UnixNano()) }
+// answers notes that the log answers. The monotonic reading of the time counts: while a wall clock is set
+// back by an hour, the log would else have answered just now for an hour.
+func (f *Follower) answers() {
+	now := time.Now()
+	f.answered.Store(&now)
+}
 
 // Run reads until ctx ends, then closes the handler and returns nil. It may be called again.
 //

@@ -48,6 +48,25 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// A wall clock that is set back does not hide that the log is silent: the time has a monotonic reading.
+// It has none in a bubble of synctest.
+func TestAnsweredIsMonotonic(t *testing.T) {
+	log, k := filled(t, 1), newKeeper()
+	handled := make(chan time.Time, 1)
+	f := follow.New(follow.Config{Log: log})
+	k.handle = func(*handler, []stream.Record) error { handled <- f.Answered(); return nil }
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx, k.open) }()
+	if at := <-handled; !strings.Contains(at.String(), " m=") {
+		t.Errorf("the log answered at %v, without a monotonic reading", at)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // Answered tells when the log answered last, also while it is quiet and while the handler is busy.
 func TestAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -192,9 +192,9 @@ type Learner struct {
 	savings sync.WaitGroup  // the goroutines that save
 	muting  muting
 	defects example.Defects
-	turned  atomic.Int64 // when the worker turned last, in Unix nanoseconds
-	saveNow atomic.Bool  // see Save
-	blocked atomic.Bool  // the worker waits on purpose: alerts cannot be published
+	turned  atomic.Pointer[time.Time] // when the worker turned last, with a monotonic reading; nil: never
+	saveNow atomic.Bool               // see Save
+	blocked atomic.Bool               // the worker waits on purpose: alerts cannot be published
 
 	blind bool // the watch's last look failed; of its goroutine
 
@@ -286,7 +286,8 @@ func (l *Learner) mayAct() bool {
 	if now.Sub(l.answered()) > logSilent {
 		return false
 	}
-	return l.blocked.Load() || now.Sub(time.Unix(0, l.turned.Load())) <= stuckAfter
+	turned := l.turned.Load()
+	return l.blocked.Load() || turned != nil && now.Sub(*turned) <= stuckAfter
 }
 
 // lookedInVain logs once that a standby cannot see who is active.

@@ -128,7 +128,11 @@ func TestAStuckWorkerDoesNotBeat(t *testing.T) {
 		}
 		return l.Beats
 	}
-	a.l.turned.Store(time.Now().Add(-2 * stuckAfter).UnixNano())
+	if at := a.l.turned.Load(); !strings.Contains(at.String(), " m=") {
+		t.Errorf("it turned at %v, without a monotonic reading: a wall clock that is set back hides a stuck worker", at)
+	}
+	long := time.Now().Add(-2 * stuckAfter)
+	a.l.turned.Store(&long)
 	before := beats()
 	if a.look(1); beats() != before {
 		t.Error("a worker that does not turn beats")

@@ -474,7 +474,10 @@ func (w *worker) announce(effect *model.Effect, first bool) {
 }
 
 // turnedNow notes when the worker's loop went round last.
-func (l *Learner) turnedNow() { l.turned.Store(time.Now().UnixNano()) }
+func (l *Learner) turnedNow() {
+	now := time.Now()
+	l.turned.Store(&now)
+}
 
 func (w *worker) publishStatus() {
 	s := &w.status
