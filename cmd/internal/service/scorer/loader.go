@@ -142,7 +142,7 @@ func (l *loader) follow(ctx context.Context) error {
 	if err == nil {
 		replaced, err = l.replaced(ask, named)
 	}
-	if pinned, _ := l.pinned(); err == nil && (replaced || !pinned) && l.behind(named) {
+	if pinned, _ := l.pinned(); err == nil && !pinned && l.behind(named) {
 		l.relearn(named)
 		return nil
 	}

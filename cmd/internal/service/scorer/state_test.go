@@ -68,6 +68,9 @@ func TestStandings(t *testing.T) {
 	lost := func(s *scripted) { s.lost = state.ErrNone }
 	again := func(s *scripted) { s.save(2, 20) } // a new history, behind
 	outrun := func(s *scripted) { s.save(3, 91) }
+	pinned := func(s *scripted) {
+		s.served, s.lost = state.Heading{Version: 4, Next: 40, Identity: "4", Pinned: 4}, nil
+	}
 	corrupt := func(s *scripted) { s.save(10, 100); s.down = state.ErrCorrupt }
 	from := map[string][]step{
 		"nothing":    {},
@@ -94,7 +97,7 @@ func TestStandings(t *testing.T) {
 		{"following", "a number used again, behind", func(s *scripted) { s.save(9, 80) }, relearning, 90, false, 9},
 		{"following", "a new history, as far", outrun, following, 91, true, 3},
 		{"following", "a save", func(s *scripted) { s.save(10, 100) }, following, 100, true, 10},
-		{"following", "a pin", func(s *scripted) { s.served = state.Heading{Version: 4, Next: 40, Identity: "4", Pinned: 4} }, following, 40, true, 9},
+		{"following", "a pin", pinned, following, 40, true, 9},
 		{"following", "a step back", func(s *scripted) { s.save(5, 50) }, relearning, 90, false, 9},
 		{"following", "a save after a step back", func(s *scripted) { s.save(10, 60) }, relearning, 90, false, 9},
 		{"following", "a corrupt save", corrupt, following, 90, false, 10},
@@ -105,11 +108,13 @@ func TestStandings(t *testing.T) {
 		{"missing", "named again", saved, following, 90, true, 9},
 		{"missing", "a new history, behind", again, relearning, 90, false, 9},
 		{"missing", "a new history, as far", outrun, following, 91, true, 3},
+		{"missing", "a new history with a pin", pinned, following, 40, true, 4},
 
 		{"relearning", "the pointer is lost", lost, relearning, 90, false, 9},
 		{"relearning", "named again", saved, following, 90, true, 9},
 		{"relearning", "still behind", func(s *scripted) { s.save(12, 80) }, relearning, 90, false, 9},
 		{"relearning", "as far", outrun, following, 91, true, 3},
+		{"relearning", "a pin", pinned, following, 40, true, 4},
 
 		{"damaged", "named again", func(*scripted) {}, following, 90, false, 10},
 		{"damaged", "a save", func(s *scripted) { s.save(11, 110) }, following, 110, true, 11},
