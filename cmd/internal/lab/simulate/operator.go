@@ -339,6 +339,9 @@ func (w *World) hold(names ...string) (release func()) {
 		defer w.mu.Unlock()
 		for _, name := range names {
 			w.held[name]--
+			if p := w.processes[name]; p != nil {
+				p.ended = nil // what it said of a store and a log that were replaced
+			}
 		}
 	}
 }

@@ -169,9 +169,9 @@ func Draw(seed uint64) Plan {
 	if slices.Contains(these, Promote) && !slices.Contains(these, Shadow) || slices.Contains(these, Demote) {
 		these = append(these, Shadow, Promote)
 	}
-	if slices.Contains(these, NewLog) { // a model that is not in the log: who loses it cannot learn it again
+	if slices.Contains(these, NewLog) { // the log lacks what a model has learnt: who loses it cannot learn it again
 		these = slices.DeleteFunc(these, func(k Kind) bool {
-			return slices.Contains([]Kind{SetBack, Empty, Older, Flip, Restore}, k)
+			return slices.Contains([]Kind{SetBack, Empty, Older, Flip, Restore, CutLog, Replace}, k)
 		})
 	}
 	for range 1 + r.IntN(12) {
