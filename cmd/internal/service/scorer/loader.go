@@ -25,6 +25,10 @@ type Store interface {
 	Beside(model string) (state.Store, error) // the store of another model
 }
 
+// readAgain is how long a scorer leaves a corrupt checkpoint alone. The bit may be wrong only in what was read,
+// and on a quiet stream, or while a version is pinned, no other checkpoint comes.
+const readAgain = 30 * time.Second
+
 // askTimeout bounds the questions of a poll. The load of a checkpoint has the limits of the
 // store, which follow its speed.
 const askTimeout = 5 * time.Second
@@ -62,6 +66,7 @@ type loader struct {
 	state  loadState     // following without a model
 	tried  state.Heading // what was loaded last, or could not be served; zero: load at the next poll in any case
 	bad    error         // why tried, or what replaced it, is not served; nil if the model was made of it
+	again  time.Time     // when tried is read again, because it was corrupt; zero: it was not
 	newest int64         // the largest version that was tried in the present history of the store
 	down   bool          // the last question to the store failed, which was logged
 }
@@ -134,7 +139,7 @@ func (l *loader) follow(ctx context.Context) error {
 	if err == nil {
 		l.notePin(&named)
 	}
-	if err == nil && named == l.tried {
+	if again := !l.again.IsZero() && !time.Now().Before(l.again); err == nil && named == l.tried && !again {
 		l.state = following
 		return nil
 	}
@@ -160,8 +165,12 @@ func (l *loader) follow(ctx context.Context) error {
 	before := l.bad
 	l.state, l.tried, l.newest = following, named, max(l.newest, named.Version)
 	l.bad = l.take(named, version, checkpoint, err)
-	if err != nil && !errors.Is(err, state.ErrCorrupt) {
-		// Only the next checkpoint repairs a corrupt one. Another fault may be repaired
+	l.again = time.Time{}
+	switch {
+	case errors.Is(err, state.ErrCorrupt), err == nil && version < named.Version:
+		l.again = time.Now().Add(readAgain)
+	case err != nil:
+		// Only the next checkpoint, or reading it again, repairs a corrupt one. Another fault may be repaired
 		// in place, such as a missing access right.
 		l.tried = state.Heading{}
 	}

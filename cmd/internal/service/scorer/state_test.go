@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hamlet/algos/model"
@@ -165,5 +166,43 @@ func TestTriesAgain(t *testing.T) {
 	l.poll(t.Context())
 	if l.bad != nil || l.current.Load() == nil {
 		t.Errorf("bad %v, %v is served after the repair", l.bad, l.current.Load())
+	}
+}
+
+// A checkpoint whose bits were wrong only in what was read is served later, although no other one is saved.
+func TestACorruptCheckpointIsReadAgain(t *testing.T) {
+	m, err := model.New(model.Config{TableBits: 10, DuplicateWindow: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes, err := m.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, misread := range map[string]func(s *scripted, wrong bool){
+		"nothing was whole":        func(s *scripted, wrong bool) { s.down = map[bool]error{true: state.ErrCorrupt}[wrong] },
+		"the version before was":   func(s *scripted, wrong bool) { s.older = wrong },
+		"a pinned version, and so": func(s *scripted, wrong bool) { s.served.Pinned, s.older = s.served.Version, wrong },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &scripted{model: bytes}
+			l := newLoader(store, "default", newMetrics(nil), slog.New(slog.DiscardHandler))
+			store.save(9, 90)
+			l.poll(t.Context())
+			store.save(10, 100)
+			misread(store, true)
+			l.poll(t.Context())
+			misread(store, false)
+			l.poll(t.Context())
+			if l.whole() {
+				t.Errorf("%s: it is read again at once", name)
+			}
+			time.Sleep(readAgain)
+			l.poll(t.Context())
+			if next := l.current.Load().next; next != 100 || !l.whole() || l.stale.Load() {
+				t.Errorf("%s: offset %d is served, whole %v, stale %v; want 100, true, false",
+					name, next, l.whole(), l.stale.Load())
+			}
+		})
 	}
 }
