@@ -1,6 +1,7 @@
 // Package simulate runs a whole hamlet in one process and in virtual time: ingests, learners,
-// scorers, and clients that label and ask. The loops are those of the services. The log, the
-// store, the alerts and the questions are simulated, and break as a seed says.
+// scorers, clients that label and ask, and operators. The loops are those of the services, and
+// what operators do are the functions of their commands. The log, the store, the alerts and the
+// questions are simulated, and break as a seed says.
 //
 //	go test ./cmd/internal/lab/simulate -run Seeds -seeds 1000
 //	go test ./cmd/internal/lab/simulate -run Seeds -from 4711 -seeds 1 -v

@@ -135,7 +135,8 @@ func (w *World) atRest() {
 }
 
 // checkAnswers waits until all answers come from the version that the store says. A scorer whose model is
-// further in the log than the store's goes on with it: where the log has lost its end, nothing is checked.
+// further in the log than the store's goes on with it: where the log has lost its end, nothing is checked. One
+// that has misread a checkpoint reads it again after half a minute.
 func (w *World) checkAnswers(when string) {
 	if !w.oneLog() {
 		return
@@ -161,7 +162,7 @@ func (w *World) checkAnswers(when string) {
 		return
 	}
 	served, got := hex.EncodeToString(c.ModelSHA256[:]), ""
-	for deadline, alike := time.Now().Add(20*time.Second), 0; alike < 8; _ = sleep(w.ctx, 100*time.Millisecond) {
+	for deadline, alike := time.Now().Add(time.Minute), 0; alike < 8; _ = sleep(w.ctx, 100*time.Millisecond) {
 		if verdicts, err := w.question(2 * time.Second); err == nil && len(verdicts) == 1 {
 			if m := verdicts[0].Model; m.Name == p.Model && m.SHA256 == served {
 				alike++

@@ -43,8 +43,12 @@ func drawCommand(r *rand.Rand, i *Incident, short time.Duration) {
 	switch i.Kind {
 	case Withdraw:
 		i.For = 2*time.Second + 4*short
-	case Shadow:
-		i.At /= 2 // so that something can happen to it
+	case Shadow: // early, so that something can happen to it
+		i.At /= 2
+	case Promote:
+		i.At, i.For = lasting/4+i.At*3/4, short
+	case Demote:
+		i.At, i.For = lasting/2+i.At/2, short
 	default:
 		i.For = short
 	}
