@@ -25,6 +25,7 @@ type Outcome struct {
 	Violations []string // what does not hold
 	Kinds      []string // the same without numbers and names
 	Story      []string
+	Did        []Kind // the operators' work and the faults that had their effect, each time
 
 	// The longest in virtual time.
 	Succession time.Duration // from when all is healed and each learner runs until exactly one is active

@@ -15,10 +15,7 @@ import (
 // calmWorld is a world in which nothing breaks, without processes. Its time is real.
 func calmWorld(t *testing.T, plan Plan) *World {
 	t.Helper()
-	w := &World{
-		plan: plan, started: time.Now(), calls: map[string]int{}, away: map[string]time.Time{},
-		sums: map[[32]byte]bool{},
-	}
+	w := blank(plan, &Beginning{sums: map[[32]byte]bool{}})
 	w.healed.Store(true)
 	return w
 }

@@ -182,21 +182,18 @@ func TestSeeds(t *testing.T) {
 // A tally counts the seeds in which something happened.
 type tally struct {
 	mu sync.Mutex
-	of map[string]int
+	of map[Kind]int
 }
 
-var done = tally{of: map[string]int{}}
+var done = tally{of: map[Kind]int{}}
 
-// take counts what a story has.
-func (c *tally) take(story []string) {
+// take counts what an outcome has.
+func (c *tally) take(did []Kind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seen := map[string]bool{}
-	for _, line := range story {
-		if _, what, did := strings.Cut(line, "s ** "); did && !seen[what] {
-			seen[what] = true
-			c.of[what]++
-		}
+	slices.Sort(did)
+	for _, kind := range slices.Compact(did) {
+		c.of[kind]++
 	}
 }
 
@@ -213,7 +210,7 @@ func (c *tally) String() string {
 func try(t *testing.T, plan Plan, begin *Beginning, dir string) Outcome {
 	t.Helper()
 	out := run(t, plan, begin, dir)
-	done.take(out.Story)
+	done.take(out.Did)
 	said := program.Done{Seed: plan.Seed, Violations: out.Violations}
 	if len(out.Violations) > 0 {
 		if *repeat > 0 {

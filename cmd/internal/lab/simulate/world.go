@@ -163,15 +163,20 @@ func (w *World) otherStore() {
 // keeps is what the store keeps.
 var keeps = files.Config{Keep: 5}
 
-// newWorld makes a world from a beginning. dir is for its store.
-func newWorld(plan Plan, begin *Beginning, dir string) (*World, error) {
-	w := &World{
+// blank returns a world without a log and a store.
+func blank(plan Plan, begin *Beginning) *World {
+	return &World{
 		plan: plan, begin: begin, started: time.Now(), calls: map[string]int{}, away: map[string]time.Time{},
 		processes: map[string]*process{}, acknowledged: map[string]bool{}, lost: map[string]bool{},
 		sums: maps.Clone(begin.sums), alerts: map[string]published{}, heads: map[string]save{},
 		base: begin, held: map[string]int{}, pinned: map[string]pin{}, first: map[string]time.Time{},
 		mayAnswer: map[string]bool{stream.DefaultName: true}, promotion: stream.DefaultName,
 	}
+}
+
+// newWorld makes a world from a beginning. dir is for its store.
+func newWorld(plan Plan, begin *Beginning, dir string) (*World, error) {
+	w := blank(plan, begin)
 	for sum := range w.sums {
 		w.first[hex.EncodeToString(sum[:])] = w.started
 	}
@@ -333,7 +338,12 @@ func (w *World) happen(i Incident) error {
 }
 
 // did notes that an incident has had its effect.
-func (w *World) did(kind Kind) { w.tell("**", string(kind)) }
+func (w *World) did(kind Kind) {
+	w.tell("**", string(kind))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outcome.Did = append(w.outcome.Did, kind)
+}
 
 // loseEnd takes the last records of the log away.
 func (w *World) loseEnd(i Incident) error {
