@@ -58,7 +58,8 @@ func (w *World) story() []string {
 		if global {
 			node = mentions(l.what)
 		}
-		first, _ := slices.BinarySearchFunc(w.made, l.at-callsBefore, func(c call, at time.Duration) int { return int(c.at - at) })
+		first, _ := slices.BinarySearchFunc(w.made, l.at-callsBefore,
+			func(c call, at time.Duration) int { return int(c.at - at) })
 		var before, after []call
 		for _, c := range w.made[first:] {
 			if c.at > l.at+callsAfter {
