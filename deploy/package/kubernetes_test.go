@@ -195,12 +195,19 @@ func TestCompose(t *testing.T) {
 	if len(project.Services) != 6 {
 		t.Errorf("there are %d services", len(project.Services))
 	}
+	// Redis by itself serves no other machine that has no password. The image may say otherwise, but need not.
+	if args := strings.Join(project.Services["redis"].Command, " "); !strings.Contains(args, "--protected-mode no") {
+		t.Errorf("redis is %s", args)
+	}
 	for name, s := range project.Services {
 		if !strings.HasPrefix(s.Image, "hamlet:") {
 			continue
 		}
 		if s.Image != "hamlet:"+release.Version || !s.ReadOnly {
 			t.Errorf("%s: image %s, read-only %v", name, s.Image, s.ReadOnly)
+		}
+		if format := s.Environment["HAMLET_LOG_FORMAT"]; format == nil || *format != "json" {
+			t.Errorf("%s does not log in JSON", name)
 		}
 		program := "hamlet"
 		if len(s.Entrypoint) > 0 {
