@@ -112,6 +112,13 @@ func (d *docker) composeImages() {
 		t.Fatal(err)
 	}
 	libraries(t, kafka, java)
+	// The codecs in Kafka's jars were linked with these, which Debian 12 has for old programs alone.
+	for _, pattern := range []string{"libpthread.so.0", "libdl.so.2", "librt.so.1", "libm.so.6"} {
+		found, _ := filepath.Glob("/lib/*-linux-gnu/" + pattern)
+		for _, path := range found {
+			copyInto(t, path, kafka+path)
+		}
+	}
 	if err := errors.Join(os.Symlink("/usr/bin/sh", kafka+"/bin/sh"), os.Symlink(java, kafka+"/usr/bin/java"),
 		os.WriteFile(kafka+"/usr/bin/start", []byte(kafkaStart), 0o755)); err != nil {
 		t.Fatal(err)
