@@ -150,6 +150,24 @@ func TestANewLogSaysThePin(t *testing.T) {
 	}
 }
 
+// In a store whose model is not pinned the newest version answers, and the backup's pin is said.
+func TestAReplacedModelSaysThePin(t *testing.T) {
+	r := newRig(t)
+	r.save("default", 10)
+	r.save("default", 20)
+	if err := r.store("default").Pin(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	r.backup()
+	if err := r.store("default").Unpin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.restore("--replace")
+	if err != nil || !strings.Contains(out, "version 1 was pinned in the backup and is not restored") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // A restore and a verify lock the directory against a backup, which deletes.
 func TestReadersLockTheDirectory(t *testing.T) {
 	r := newRig(t)

@@ -143,9 +143,9 @@ func (r *restoring) model(ctx context.Context, store state.Store, m *Model) (one
 	}
 	if r.c.NewLog {
 		one.Position = 0
-		if one.Pinned == 0 {
-			one.Unpinned = p.Pinned
-		}
+	}
+	if one.Pinned == 0 { // --new-log, or there was a model without a pin
+		one.Unpinned = p.Pinned
 	}
 	if replaces && one.Pinned == 0 {
 		if err := store.Unpin(ctx); err != nil {
