@@ -107,6 +107,7 @@ func (w *World) restores(i Incident) {
 			Folder: dir, Names: backup.Names{EventsOf: []string{candidate + "=" + stream.DefaultName}},
 			Replace: replace, NewLog: newLog,
 		}
+		replaced := replace
 		replace = !newLog
 		w.mu.Lock()
 		losses := w.losses
@@ -114,7 +115,7 @@ func (w *World) restores(i Incident) {
 		if _, err := c.Into(ctx, stopped{o}, o.logs()); err != nil {
 			return err
 		}
-		w.checkRestored(taken, newLog, losses)
+		w.checkRestored(taken, newLog, replaced, losses)
 		return nil
 	})
 	if ok {
@@ -160,7 +161,8 @@ func (w *World) rebase() {
 	defer w.vault.mu.RUnlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	to := filepath.Join(w.vault.path, fmt.Sprint("base-", w.losses))
+	w.bases++
+	to := filepath.Join(w.vault.path, fmt.Sprint("base-", w.bases))
 	if err := os.CopyFS(to, os.DirFS(w.vault.current())); err != nil {
 		w.violations = append(w.violations, err.Error())
 	}
