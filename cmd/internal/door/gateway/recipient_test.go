@@ -35,6 +35,7 @@ func TestSpelling(t *testing.T) {
 			"@[IPv6:::1]:ann@example.org", "list:ann@example.org;", `@host:"ann"@example.org.`,
 			"ann @example.org", "ann@\texample.org", "ann(x)@example.org", "ann@(x(y)@z)example.org", "ann@example.org>(x)",
 			`ann@example.org (\):x)`, ",ann@example.org", "ann@example.org,", "ann%example.org", "example.org!ann",
+			"example.org.!ann", "<example.org..!ann.>",
 			"ann+news@example.org", "ann+news+more@example.org", `"ann+news"@example.org`, "ann+@example.org",
 		},
 		"shop":  {"ann+shop@example.org", `"ann+shop"@Example.org.`, "@x:ann+shop@example.org"},

@@ -261,7 +261,7 @@ func canonical(address string) string {
 		if i := strings.LastIndexByte(address, '%'); i >= 0 {
 			address = address[:i] + "@" + address[i+1:]
 		} else if domain, user, ok := strings.Cut(address, "!"); ok {
-			address = user + "@" + domain
+			address = user + "@" + strings.TrimRight(domain, ".")
 		}
 	}
 	return strings.ToLower(address)
