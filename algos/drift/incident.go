@@ -26,8 +26,7 @@ import "math"
 //
 // τ is the event after which all walks were last 0 and the concept alarm was cleared, at most
 // 300 before the suspicion. If the signs go away, or 400 labels decide nothing, the suspicion
-// is withdrawn. A new one then waits until all signs were away, and so it does if the concept alarm
-// is still raised when an incident is cleared.
+// is withdrawn. A new one then waits until all signs were away.
 //
 // The first three also name where nothing was suspected. Label noise and an accused source
 // are one incident: while source is open the label-noise alarm opens no other. If somebody is
@@ -44,7 +43,7 @@ import "math"
 type Incidents struct {
 	walks  [len(walkRules)]walk
 	recent []contest // since τ: at most mostBack without a suspicion, below mostContests with one
-	spent  bool      // an incident has ended, and signs that it had have not gone away since
+	spent  bool      // a suspicion came to nothing, and its signs have not gone away since
 
 	// Invariant: if suspicion is open, none of named is.
 	suspicion incident
@@ -231,7 +230,6 @@ func (n *Incidents) clear(dst []Change, count uint64, e *Evidence, up bool) []Ch
 		i.transitions++
 		dst = append(dst, i.change(Cleared))
 		*i = incident{}
-		n.spent = n.spent || e.Concept // which the incident had explained
 	}
 	return dst
 }
