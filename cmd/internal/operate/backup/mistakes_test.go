@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/service/machine"
+	"hamlet/state"
 	"hamlet/stream/servertest"
 )
 
@@ -150,21 +152,73 @@ func TestANewLogSaysThePin(t *testing.T) {
 	}
 }
 
-// In a store whose model is not pinned the newest version answers, and the backup's pin is said.
+// In the place of a model a backup is restored without its older versions. What becomes of the pins is said.
 func TestAReplacedModelSaysThePin(t *testing.T) {
+	const not = "was pinned in the backup and is not restored"
+	for name, c := range map[string]struct {
+		backup, store int64 // what is pinned; 0: nothing
+		answers       int64 // after the restore
+		says, not     string
+	}{
+		"the backup's pin is gone":   {backup: 1, answers: 2, says: "version 1 " + not + "\n  answers come from the newest version"},
+		"the store has another pin":  {backup: 2, store: 1, answers: 1, says: "version 2 " + not, not: "the newest version"},
+		"the store has the same pin": {backup: 1, store: 1, answers: 1, says: "answers come from version 1", not: not},
+		"the newest was pinned":      {backup: 2, answers: 2, says: "answers come from version 2", not: not},
+		"only the store has one":     {store: 1, answers: 1, says: "answers come from version 1", not: not},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.save("default", 10)
+			r.save("default", 20)
+			store := r.store("default")
+			pin := func(version int64) {
+				t.Helper()
+				err := store.Unpin(t.Context())
+				if version != 0 {
+					err = store.Pin(t.Context(), version)
+				}
+				if err != nil && !errors.Is(err, state.ErrNone) {
+					t.Fatal(err)
+				}
+			}
+			pin(c.backup)
+			r.backup()
+			pin(c.store)
+			out, err := r.restore("--replace")
+			if err != nil || !strings.Contains(out, c.says) || c.not != "" && strings.Contains(out, c.not) {
+				t.Errorf("%v\n%s", err, out)
+			}
+			if answers, err := store.Heading(t.Context(), state.Served); err != nil || answers.Version != c.answers {
+				t.Errorf("answers come from version %d, not %d; %v", answers.Version, c.answers, err)
+			}
+		})
+	}
+}
+
+// A pin of a version that the store has lost is no pin.
+func TestADeadPinIsNotKept(t *testing.T) {
 	r := newRig(t)
 	r.save("default", 10)
 	r.save("default", 20)
-	if err := r.store("default").Pin(t.Context(), 1); err != nil {
+	store := r.store("default")
+	r.backup()
+	if err := store.Pin(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	r.backup()
-	if err := r.store("default").Unpin(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, key := range r.server.Keys() {
+		if strings.HasSuffix(key, ":version:1") || strings.Contains(key, ":manifest:1") {
+			r.server.Del(key)
+		}
+	}
+	if was, err := store.Heading(t.Context(), state.Served); err != nil || was.Pinned != 1 || was.Identity != "" {
+		t.Fatalf("%+v, %v: version 1 is not lost", was, err)
 	}
 	out, err := r.restore("--replace")
-	if err != nil || !strings.Contains(out, "version 1 was pinned in the backup and is not restored") {
+	if err != nil || strings.Contains(out, "which was pinned") {
 		t.Errorf("%v\n%s", err, out)
+	}
+	if pinned, err := store.Pinned(t.Context()); err != nil || pinned != 0 {
+		t.Errorf("version %d is pinned, %v", pinned, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/state"
@@ -79,7 +80,8 @@ func (r *restoring) takes(ctx context.Context, store state.Store, m *Model) erro
 // model writes a model: all versions, the oldest first. What was checked is read again, one
 // version at a time.
 //
-// Where Redis keeps the model, only the newest version is written, in place of the version before.
+// Where the store keeps the model, only the newest version is written, in place of the version before,
+// and a pin of the store's stays.
 func (r *restoring) model(ctx context.Context, store state.Store, m *Model) (one RestoredVersion, err error) {
 	one.Model = m.Name
 	p := &m.Partitions[0]
@@ -90,6 +92,7 @@ func (r *restoring) model(ctx context.Context, store state.Store, m *Model) (one
 		return one, err
 	}
 	replaces := err == nil
+	same := p.Pinned == 0 // as in the backup: what is pinned
 	if replaces || r.c.NewLog {
 		versions = versions[len(versions)-1:]
 	}
@@ -98,8 +101,11 @@ func (r *restoring) model(ctx context.Context, store state.Store, m *Model) (one
 		if err != nil {
 			return one, err
 		}
-		if answers.Pinned != 0 {
+		if answers.Pinned == answers.Version && answers.Identity != "" { // else there is no pin, or its version is lost
 			one.Pinned = answers.Version
+			same = slices.ContainsFunc(p.Versions, func(v Version) bool {
+				return v.Version == p.Pinned && v.SHA256 == answers.Model
+			})
 		}
 		if err := store.MarkReplaced(ctx, one.Before); err != nil {
 			return one, err
@@ -133,8 +139,8 @@ func (r *restoring) model(ctx context.Context, store state.Store, m *Model) (one
 		if v.Replaced {
 			err = store.MarkReplaced(ctx, number)
 		}
-		if err == nil && v.Version == p.Pinned && !replaces {
-			one.Pinned = number
+		if err == nil && v.Version == p.Pinned && one.Pinned == 0 {
+			one.Pinned, same = number, true
 			err = store.Pin(ctx, number)
 		}
 		if err != nil {
@@ -144,7 +150,7 @@ func (r *restoring) model(ctx context.Context, store state.Store, m *Model) (one
 	if r.c.NewLog {
 		one.Position = 0
 	}
-	if one.Pinned == 0 { // --new-log, or there was a model without a pin
+	if !same {
 		one.Unpinned = p.Pinned
 	}
 	if replaces && one.Pinned == 0 {

@@ -374,8 +374,10 @@ func (c *Restore) print(r *Restored, w io.Writer) error {
 			fmt.Fprintf(&b, "  model %s answers in its place, as before: hamlet model promote --back ends that\n", m.Promoted)
 		}
 		if m.Unpinned != 0 {
-			fmt.Fprintf(&b, "  version %d was pinned in the backup and is not restored: answers come from the newest\n",
-				m.Unpinned)
+			fmt.Fprintf(&b, "  version %d was pinned in the backup and is not restored\n", m.Unpinned)
+			if m.Pinned == 0 {
+				fmt.Fprint(&b, "  answers come from the newest version\n")
+			}
 		}
 		for j := range m.Logs {
 			fmt.Fprintf(&b, "  %s\n", &m.Logs[j])

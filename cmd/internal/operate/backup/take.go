@@ -39,8 +39,8 @@ type lost struct {
 // An Opener opens the store of a model.
 type Opener func(model string) (state.Store, error)
 
-// Take copies all models of a place to a directory, as `hamlet backup` does, and compares no log. On
-// an error nothing is added to the directory.
+// Take copies all models of a place to a directory, as `hamlet backup` does, and compares no log. The
+// error says which versions or models are left out of a backup that was written.
 func Take(ctx context.Context, dir string, open Opener) (*Index, error) {
 	unlock, err := machine.LockMade(dir)
 	if err != nil {
@@ -49,10 +49,7 @@ func Take(ctx context.Context, dir string, open Opener) (*Index, error) {
 	defer func() { _ = unlock() }()
 	t := &taking{to: folder{dir}, lost: map[string]lost{}, show: func(string) {}}
 	x, err := t.take(ctx, nil, open, slog.New(slog.DiscardHandler))
-	if err := errors.Join(append(t.old, err)...); err != nil {
-		return nil, err
-	}
-	return x, nil
+	return x, errors.Join(slices.Concat(t.left, t.old, []error{err})...)
 }
 
 // take copies models, and writes the index that makes them a backup.
