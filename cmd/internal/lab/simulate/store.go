@@ -80,11 +80,13 @@ func (v *vault) replace(by string) error {
 // setBack makes the store what it was at t, or at its beginning.
 func (v *vault) setBack(t time.Time) error {
 	by := ""
+	v.mu.RLock()
 	for _, a := range v.older {
 		if !a.at.After(t) {
 			by = a.path
 		}
 	}
+	v.mu.RUnlock()
 	return v.replace(by)
 }
 
