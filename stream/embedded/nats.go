@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -65,7 +66,8 @@ const (
 )
 
 // A NATS is one NATS server with JetStream, which writes to disk before it acknowledges. A full
-// disk ends JetStream but not the server, which starts JetStream again once there is room.
+// disk ends JetStream but not the server, which starts JetStream again once there is room. On a full
+// disk the server starts without it.
 type NATS struct {
 	server *server.Server
 	front  *front // takes TCP connections
@@ -108,7 +110,7 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 		DontListen: true, // the front does
 		NoSigs:     true, // the command handles signals
 		MaxPayload: 1 << 20,
-		JetStream:  true,
+		// JetStream is started below: here its error would end the server.
 		StoreDir:   dir,
 		SyncAlways: true, // otherwise it acknowledges before it writes to disk
 
@@ -123,6 +125,7 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 	fatal := make(chan string, 1)
 	n.server.SetLoggerV2(natsLog{log: opts.Log, fatal: fatal}, false, false, false)
 	n.server.Start()
+	noRoom := n.startJetStream() // before the first client
 	n.front = newFront(listener, openfiles.Connections(natsConns), n.server.InProcessConn, opts.Log)
 	closing, stop := context.WithCancel(context.Background())
 	var reviving sync.WaitGroup
@@ -135,10 +138,18 @@ func StartNATS(opts NATSOptions) (_ *NATS, err error) {
 		n.front.running.Wait()
 		return release()
 	})
-	if err := n.await(fatal); err != nil {
+	if noRoom != nil && !isFull(noRoom) {
+		err = fmt.Errorf("JetStream: %w", explain(dir, noRoom))
+	} else {
+		err = n.await(fatal)
+	}
+	if err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
-	reviving.Go(func() { n.reviveJetStream(closing) })
+	if noRoom != nil {
+		n.logAway(noRoom)
+	}
+	reviving.Go(func() { n.reviveJetStream(closing, noRoom != nil) })
 	return n, nil
 }
 
@@ -180,12 +191,50 @@ func (n *NATS) await(fatal <-chan string) error {
 	return fmt.Errorf("it is not ready after %v", startTimeout)
 }
 
-// reviveJetStream starts JetStream again after a full disk has ended it, until ctx ends.
-func (n *NATS) reviveJetStream(ctx context.Context) {
+// startJetStream starts JetStream if the disk has room.
+func (n *NATS) startJetStream() error {
+	if err := n.findRoom(); err != nil {
+		return err
+	}
+	if err := n.server.EnableJetStream(&server.JetStreamConfig{StoreDir: n.dir, SyncAlways: true}); err != nil {
+		return errors.Join(err, n.server.ShutdownJetStream()) // the server calls it enabled after an error too
+	}
+	return nil
+}
+
+// leastRoom is what the disk must have before JetStream starts: some blocks for each stream's state. With less
+// it would start, and end again at its first write.
+const leastRoom = 256 << 10
+
+// findRoom returns an error if the disk does not take leastRoom. The file that it writes stays, without a byte.
+func (n *NATS) findRoom() error {
+	f, err := os.OpenFile(filepath.Join(n.dir, ".room"), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, leastRoom))
+	_ = f.Truncate(0)
+	return errors.Join(err, f.Close())
+}
+
+// isFull reports whether err says that the disk is full. The server does not wrap the system's errors.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
+}
+
+// logAway says that JetStream does not run, and why; nil: it is not known.
+func (n *NATS) logAway(why error) {
+	n.log.Error("alerts, decisions and kept mail are not kept: JetStream does not run, probably because its disk "+
+		"is full; it is tried again", "directory", n.dir, "error", why)
+}
+
+// reviveJetStream starts JetStream again after a full disk has ended it, until ctx ends. away: it has not been
+// started.
+func (n *NATS) reviveJetStream(ctx context.Context, away bool) {
 	const again = time.Second
 	tick := time.NewTicker(again)
 	defer tick.Stop()
-	for away := false; ; {
+	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -193,13 +242,11 @@ func (n *NATS) reviveJetStream(ctx context.Context) {
 		}
 		switch {
 		case !n.server.JetStreamEnabled():
+			err := n.startJetStream()
 			if !away {
-				n.log.Error("alerts, decisions and kept mail are not kept: JetStream has ended, "+
-					"probably because its disk is full; it is tried again",
-					"directory", n.dir)
+				n.logAway(err)
 			}
 			away = true
-			_ = n.server.EnableJetStream(&server.JetStreamConfig{StoreDir: n.dir, SyncAlways: true})
 		case away:
 			away = false
 			n.log.Info("JetStream keeps again what it is given", "directory", n.dir)

@@ -3,10 +3,12 @@ package embedded
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,4 +180,80 @@ func TestJetStreamComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// On a full disk the server starts and answers. JetStream follows once there is room.
+func TestNATSStartsOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	room := filepath.Join(dir, ".room")
+	if err := os.Symlink("/dev/full", room); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(room); err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	var said said
+	n := startTestNATS(t, NATSOptions{Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	if !strings.Contains(said.String(), "no space left on device") {
+		t.Errorf("it says %q", said.String())
+	}
+	nc := dialNATS(t, n)
+	if _, err := nc.Subscribe("ask", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Request("ask", nil, 30*time.Second); err != nil {
+		t.Error(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.startJetStream(); err == nil || !isFull(err) {
+		t.Errorf("JetStream starts on a full disk: %v", err)
+	}
+	half := &NATS{server: n.server, dir: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(half.dir, "jetstream"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := half.startJetStream(); err == nil { // a file is in the place of its folder
+		t.Error("JetStream starts in a file")
+	}
+	if n.server.JetStreamEnabled() {
+		t.Error("the server calls it enabled, and it would never be started again")
+	}
+	if err := os.Remove(room); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}})
+		cancel()
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := js.Publish(t.Context(), "s", []byte("after")); err != nil {
+		t.Error(err)
+	}
+}
+
+// said is what a logger has written. It may be used concurrently.
+type said struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,6 +204,31 @@ func TestLongPath(t *testing.T) {
 	c := served(t, opened(t, path, Config{}))
 	fill(t, c, "log", 1, 10, time.Now())
 }
+
+// A socket that cannot be made, as on a full disk, is made once it can.
+func TestTheSocketIsTriedAgain(t *testing.T) {
+	path := t.TempDir()
+	inTheWay := filepath.Join(path, socketName)
+	if err := os.MkdirAll(filepath.Join(inTheWay, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var told atomic.Int32
+	log := slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
+		if strings.Contains(string(b), "cannot reach this program") {
+			told.Add(1)
+			return len(b), os.RemoveAll(inTheWay)
+		}
+		return len(b), nil
+	}), nil))
+	served(t, opened(t, path, Config{Log: log}))
+	if told.Load() != 1 {
+		t.Errorf("told %d times", told.Load())
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // The socket is for this user alone.
 func TestSocketIsPrivate(t *testing.T) {

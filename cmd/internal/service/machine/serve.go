@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/process/secretfile"
 	"hamlet/state"
 	"hamlet/stream"
@@ -20,11 +21,12 @@ import (
 // socketName is the file of the socket in a directory.
 const socketName = "socket"
 
-// Serve lets other programs of this user use the directory until ctx ends.
+// Serve lets other programs of this user use the directory until ctx ends. Where there can be no socket, as on
+// a full disk, it tries again.
 func (d *Dir) Serve(ctx context.Context) error {
-	l, err := d.listen()
-	if err != nil {
-		return fmt.Errorf("the socket of %s: %w", d.path, err)
+	l := d.listenUntil(ctx)
+	if l == nil {
+		return nil
 	}
 	reading, end := context.WithCancel(context.Background())
 	defer end()
@@ -47,6 +49,27 @@ func (d *Dir) Serve(ctx context.Context) error {
 	}
 	<-stopped // calls under way have ended
 	return nil
+}
+
+// listenUntil returns the socket once it is open; nil if ctx ends before.
+func (d *Dir) listenUntil(ctx context.Context) net.Listener {
+	const again = time.Second
+	for said := false; ; {
+		l, err := d.listen()
+		switch {
+		case err == nil && said:
+			d.cfg.Log.Info("operators' commands reach this program")
+			return l
+		case err == nil:
+			return l
+		case !said:
+			said = true
+			d.cfg.Log.Error("operators' commands cannot reach this program: its socket is tried again", "error", err)
+		}
+		if !clock.Sleep(ctx, again) {
+			return nil
+		}
+	}
 }
 
 // listen opens the socket. What is there of an earlier program is deleted: the lock is ours.

@@ -1,7 +1,10 @@
 package parts
 
 import (
+	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/stream"
+	"hamlet/stream/embedded"
 	"hamlet/stream/servertest"
 )
 
@@ -52,5 +57,46 @@ func TestAlertsAreNotPublished(t *testing.T) {
 				t.Errorf("it says\n%s\nwant %q, and not %q", said, c.want, c.not)
 			}
 		})
+	}
+}
+
+// The NATS of this process that finds no room for JetStream keeps no learner from starting. Alerts are
+// published once there is room.
+func TestAlertsWaitForRoom(t *testing.T) {
+	dir := t.TempDir()
+	room := filepath.Join(dir, ".room")
+	if err := os.Symlink("/dev/full", room); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(room); err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	n, err := embedded.StartNATS(embedded.NATSOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	var log servertest.Buffer
+	s := New("test", "default", slog.New(slog.NewTextHandler(&log, nil)))
+	defer s.Close()
+	s.NATS = settings.NATS{NATS: n.URL(), InProcess: n}
+	alerts, err := s.OpenAlerts(t.Context(), settings.Alerts{PublishAlerts: true, AlertReplicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "alerts wait for JetStream") {
+		t.Errorf("it says\n%s", log.String())
+	}
+	if err := os.Remove(room); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = alerts.Publish(ctx, stream.Alert{
+		Incident: 1, Transition: 1, Model: "default", Kind: stream.AlertConcept, State: stream.AlertRaised, Event: 1,
+		Body: stream.AlertText,
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -140,6 +140,8 @@ func (s *Set) OpenAlerts(ctx context.Context, f settings.Alerts) (stream.AlertPu
 	defer cancel()
 	switch err := publisher.Prepare(start); {
 	case err == nil:
+	case s.NATS.InProcess != nil && errors.Is(err, natsgo.ErrNoResponders): // it starts once the disk has room
+		s.Log.Warn("alerts wait for JetStream, which the NATS of this process starts later, and saves for alerts")
 	case errors.Is(err, stream.ErrAlerts):
 		return nil, fmt.Errorf("%w; --no-publish-alerts goes without", advice.Add(err))
 	case ctx.Err() != nil:
