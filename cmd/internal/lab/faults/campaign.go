@@ -489,7 +489,7 @@ func (c *campaign) do(ctx context.Context, f fault) (bool, error) {
 	case power:
 		return true, c.cutPower(ctx, p, f.Hold)
 	case full:
-		return true, c.fillDisk(ctx, c.machine, f.Hold)
+		return true, c.fillDisk(ctx, c.machine, p, f)
 	case flipByte:
 		injected, named, err := c.rotMachine(ctx, p, f)
 		if named {

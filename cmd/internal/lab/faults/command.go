@@ -16,7 +16,8 @@
 //     disk's place. It has what was written to the device, nothing that was in memory.
 //   - flip: a bit of a file of the log, the store or NATS, while hamlet runs or between two starts. Hamlet
 //     meets it and starts on it; it is healed before the checks. So what is lost was not lost by the medium.
-//   - full: nothing is left of the disk. Labels are refused with that reason, and answers go on.
+//   - full: nothing is left of the disk, while hamlet runs or before it starts. Labels are refused with that
+//     reason, and answers go on.
 //   - clock: the wall clock is set back or forth by minutes to years, while hamlet runs or between two
 //     starts, and stays wrong. Hamlet is built with another time.Now for that: see buildSkewed.
 //

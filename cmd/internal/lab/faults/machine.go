@@ -81,18 +81,35 @@ const (
 	fullSays   = "no space is left"
 )
 
-// fillDisk takes all room of the machine's disk. Labels are refused with a reason, and answers go on. Then
-// there is room again.
-func (c *campaign) fillDisk(ctx context.Context, s *system, hold time.Duration) (err error) {
+// fillDisk takes all room of the machine's disk, while hamlet runs or before it starts. Labels are refused with
+// a reason, and answers go on. Then there is room again.
+func (c *campaign) fillDisk(ctx context.Context, s *system, p *process, f fault) (err error) {
 	defer func() { err = errors.Join(err, c.disk.free()) }()
 	client := &http.Client{Timeout: 6 * time.Second}
 	defer client.CloseIdleConnections()
-	for late := time.Now().Add(settleWithin); !s.processes[lone].Ready(); { // the fault before may have ended it
-		if wait(ctx, 50*time.Millisecond); ctx.Err() != nil || time.Now().After(late) {
-			return fmt.Errorf("with room on the disk it is not ready within %v", settleWithin)
+	awaitReady := func(how string) error { // the fault before may have ended it
+		for late := time.Now().Add(settleWithin); !p.Ready(); {
+			if wait(ctx, 50*time.Millisecond); ctx.Err() != nil || time.Now().After(late) {
+				return fmt.Errorf("%s it is not ready within %v", how, settleWithin)
+			}
+		}
+		return nil
+	}
+	if err := awaitReady("with room on the disk"); err != nil {
+		return err
+	}
+	if !f.Running {
+		p.Kill()
+		err := c.disk.fill()
+		p.release()
+		if err == nil {
+			err = awaitReady("on a full disk")
+		}
+		if err != nil {
+			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, fullWithin+hold)
+	ctx, cancel := context.WithTimeout(ctx, fullWithin+f.Hold)
 	defer cancel()
 	begun := time.Now()
 	for refused := false; !refused; {
@@ -119,9 +136,9 @@ func (c *campaign) fillDisk(ctx context.Context, s *system, hold time.Duration) 
 		}
 	}
 	answered := s.asker.count()
-	wait(ctx, hold)
+	wait(ctx, f.Hold)
 	if ctx.Err() == nil && s.asker.count() == answered {
-		return fmt.Errorf("with a full disk no answer comes within %v", hold)
+		return fmt.Errorf("with a full disk no answer comes within %v", f.Hold)
 	}
 	return nil
 }

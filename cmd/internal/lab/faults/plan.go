@@ -50,7 +50,7 @@ type fault struct {
 
 	Skew    time.Duration // clock: by how much it is wrong then
 	File    string        // flip machine: the kind of file, of rots
-	Running bool          // flip machine, clock: while it runs, and not between two starts
+	Running bool          // flip machine, full, clock: while it runs, and not between two starts
 	Draw    uint64        // flip machine: which file and bit
 }
 
@@ -221,6 +221,8 @@ func (p *plan) next() fault {
 			f.Rate = c.rates[0] + p.random.IntN(c.rates[1]-c.rates[0])
 		}
 		switch {
+		case c.action == full:
+			f.Running = p.random.IntN(2) == 0
 		case c.action == setClock:
 			f.Skew, f.Running = drawSkew(p.random), p.random.IntN(2) == 0
 		case c.action == flipByte && c.target == lone:
