@@ -114,13 +114,24 @@ func (l *Learner) readable(ctx context.Context, head *state.Heading) bool {
 	return err == nil && version >= head.Version
 }
 
-// load returns the newest checkpoint, or a new model. It returns an error if this learner may
-// not go on from there.
+// load returns the newest checkpoint, or a new model. Where no version can be read it waits for another learner
+// that is active: that one saves again. It returns an error if this learner may not go on from there.
 func (l *Learner) load(ctx context.Context, log *slog.Logger) (from origin, err error) {
-	err = retry(ctx, log, "load the checkpoint", func() (err error) {
-		from.head, from.version, err = l.cfg.Store.Load(ctx, state.Head)
-		return err
-	})
+	for said := false; ; said = true {
+		err = retry(ctx, log, "load the checkpoint", func() (err error) {
+			from.head, from.version, err = l.cfg.Store.Load(ctx, state.Head)
+			return err
+		})
+		if !errors.Is(err, state.ErrCorrupt) || !l.anotherIsActive(ctx, log) {
+			break
+		}
+		if !said {
+			log.Warn("no version of the model can be read: waiting for the next save of the active learner", "error", err)
+		}
+		if !clock.Sleep(ctx, beatEvery) {
+			return from, context.Cause(ctx)
+		}
+	}
 	switch {
 	case errors.Is(err, state.ErrNone):
 		from = origin{}
@@ -132,6 +143,12 @@ func (l *Learner) load(ctx context.Context, log *slog.Logger) (from origin, err 
 		return from, err
 	}
 	return from, l.restoreInto(&from)
+}
+
+// anotherIsActive reports whether another learner holds the lease, and beats as far as the watch has seen.
+func (l *Learner) anotherIsActive(ctx context.Context, log *slog.Logger) bool {
+	err := retry(ctx, log, "read the lease", func() error { return l.watch.look(ctx, false) })
+	return err == nil && !l.watch.sight().lapsed
 }
 
 // restoreInto makes the model of from's checkpoint.

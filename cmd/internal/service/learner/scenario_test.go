@@ -130,7 +130,7 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 //	log cut N            it ends at offset N: what followed is lost
 //	log replace N M KIND its first N records stay, and M others follow
 //	log retain N         it begins at offset N: retention took what was before
-//	redis down, up, forgets, remembers, goes-back (to what it remembers)
+//	redis down, up, forgets, remembers, goes-back (to what it remembers), rots (no chunk is whole)
 //	alerts fail, refuse, work
 //	operator saves       another model in place of the saved one
 //	operator seizes      the lease, and does nothing with it
@@ -272,6 +272,14 @@ func (s *scenario) changeRedis(verb string) (err error) {
 		s.beyond(func() { err = s.redis.Restart() })
 	case "forgets":
 		s.forget()
+	case "rots":
+		var chunks []string
+		if chunks, err = s.client().Keys(s.t.Context(), key("chunk:*")).Result(); err != nil {
+			return err
+		}
+		for _, chunk := range chunks {
+			err = errors.Join(err, s.client().SetRange(s.t.Context(), chunk, 0, "rot").Err())
+		}
 	case "remembers":
 		s.older = s.redis.Remember()
 	case "goes-back":
@@ -429,6 +437,8 @@ func (s *scenario) showSaved(b *strings.Builder) {
 	switch {
 	case errors.Is(loadErr, state.ErrNone) && err == nil:
 		b.WriteString("redis: nothing is saved")
+	case errors.Is(loadErr, state.ErrCorrupt) && err == nil:
+		b.WriteString("redis: no version is whole")
 	case loadErr != nil || err != nil:
 		s.t.Fatal(errors.Join(loadErr, err))
 	default:
