@@ -1,8 +1,12 @@
 package learner
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
 	"time"
 
+	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/predictions"
 )
@@ -16,6 +20,8 @@ const (
 	maxLabels = 1 << 15
 	// maxBacklogPredictions bounds the predictions: 5 MB, 16 s of 8,000 a second.
 	maxBacklogPredictions = 1 << 17
+	// maxPassed bounds the positions: 1.3 MB, 4 s of 8,000 a second.
+	maxPassed = 1 << 15
 )
 
 // A backlog is what a standby would have published since the model was last saved: dead
@@ -26,6 +32,10 @@ const (
 // go on with its own model: it begins at the saved one, and learns again what follows.
 // Labels and predictions make figures only. Where there are too many, the oldest are forgotten.
 // A comparison counts an event whose prediction is missing as one that only the other model has.
+//
+// A save covers offsets, and a log that has lost its end gives them again to other records. So the
+// backlog knows the positions that the model has passed since, at most the last ones. A save that
+// has another hash of the records below its position covers nothing of what is kept.
 type backlog struct {
 	items     []unpublished // in the order of the log, without labels
 	labels    []unpublished // in the order of the log
@@ -34,6 +44,13 @@ type backlog struct {
 	forgot    int64 // the last of them is of a record below
 	bytes     int   // of the letters
 	lost      int64 // what was left out is of records below; 0: nothing was
+	passed    []passed
+}
+
+// A passed is a position without the hash before its last record.
+type passed struct {
+	next  int64
+	chain [sha256.Size]byte
 }
 
 // A unpublishedPrediction is a prediction, and the position behind its record.
@@ -94,6 +111,26 @@ func (k *backlog) predict(next int64, made []predictions.Prediction) {
 	}
 }
 
+// pass notes that the model has come to a position.
+func (k *backlog) pass(p state.Position) {
+	if len(k.passed) == maxPassed {
+		k.passed = k.passed[1:]
+	}
+	k.passed = append(k.passed, passed{p.Next, p.Chain})
+}
+
+// isOf reports whether a save at a position is of the records that this model has learnt. What is
+// no longer known passes for it.
+func (k *backlog) isOf(p state.Position) bool {
+	i, known := k.find(p.Next)
+	return !known || k.passed[i].chain == p.Chain
+}
+
+// find returns where in passed a position is, or would be.
+func (k *backlog) find(next int64) (i int, known bool) {
+	return slices.BinarySearchFunc(k.passed, next, func(at passed, next int64) int { return cmp.Compare(at.next, next) })
+}
+
 // trim forgets what a save at next covers.
 func (k *backlog) trim(next int64) {
 	n := 0
@@ -113,6 +150,11 @@ func (k *backlog) trim(next int64) {
 		n++
 	}
 	k.predicted = append(k.predicted[:0:0], k.predicted[n:]...)
+	n, known := k.find(next)
+	if known {
+		n++
+	}
+	k.passed = append(k.passed[:0:0], k.passed[n:]...)
 	if k.forgot <= next {
 		k.forgotten = 0
 	}

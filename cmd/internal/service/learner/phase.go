@@ -31,7 +31,8 @@ import "fmt"
 //	asked to stop            │ end     │ end                   │                   │ → leaving           │
 //
 // "Mine" is a save of the epoch that the model follows: it was made by the learner whose model
-// this one is equal to, because both went on from one checkpoint and read one log. "Lapsed": the
+// this one is equal to, because both went on from one checkpoint and read one log. A log without an
+// ID may be cut between their reads: the hashes of the records in the two positions tell. "Lapsed": the
 // lease is free, or nobody beats any more. A standby may acquire if it has come to the saved
 // model, the log answers, and the pause after its last attempt is over.
 //

@@ -80,6 +80,8 @@ func (w *worker) mayAcquire(seen *sight) bool {
 //
 //	what was judged last, or what the model went on from   own
 //	a save of the lineage that the model follows           own, once the model has come to it
+//	one of it, of other records than the model's           not: the log has lost its end, and both have
+//	                                                       learnt what stood, and what stands, in its place
 //	a save of another one                                  not: an operator has put it there, or
 //	                                                       another learner has taken over
 //
@@ -106,6 +108,9 @@ func (w *worker) judge(ctx context.Context, head *state.Heading) error {
 		return nil // at the next turn
 	case w.setsAsideMore(m):
 		return fmt.Errorf("%w: the active learner has learnt an event that makes this program panic", follow.ErrReload)
+	case !w.backlog.isOf(m.Position):
+		return fmt.Errorf("%w: version %d of the model has learnt other records than this one: the log has lost its end",
+			follow.ErrReload, head.Version)
 	}
 	w.judged = *head
 	w.coveredBy(head.Next)
@@ -365,4 +370,5 @@ func (w *worker) withhold() {
 	w.withheld = w.withheld[:0]
 	w.backlog.predict(at, w.predicted)
 	w.predicted = w.predicted[:0]
+	w.backlog.pass(w.position)
 }
