@@ -13,7 +13,7 @@
 // # Files
 //
 //	.lock            held by the one program that has the directory open
-//	.clock           the time when the clock was last believed: see doubts
+//	.clock           the time at the last look, and whether it is believed: see doubts
 //	socket           where that one serves the others
 //	logs/NAME/       a log: see package filelog
 //	logs/NAME/retention
