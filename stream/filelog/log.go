@@ -365,9 +365,10 @@ func (l *Log) oldest(f disk.File, s segment, next int64) (at time.Time, err erro
 }
 
 // newest returns when the newest record of a closed segment was written: the later one of the times that its
-// first and its last record carry, or the file's time, whichever is earlier. The last record says a time
-// before the first one's where the clock was set back. A file is younger than its records where it was copied
-// or converted, and a record may say a time that is yet to come. It reads the ends of the file.
+// first and its last record carry. The last record says a time before the first one's where the clock was set
+// back. A time that is yet to come counts as that of the file. Else that says nothing: a file is younger than
+// its records where it was copied or converted, and older where the clock was set back when it was written
+// last. It reads the ends of the file.
 func (l *Log) newest(s segment, next int64) (at time.Time, err error) {
 	f, err := l.folder.Open(segmentName(s.base))
 	if err != nil {
@@ -392,11 +393,15 @@ func (l *Log) newest(s segment, next int64) (at time.Time, err error) {
 			if err != nil {
 				return at, err
 			}
-			if first.After(r.Time) {
-				r.Time = first
-			}
-			if r.Time.Before(at) {
-				at = r.Time
+			changed, now := at, time.Now()
+			at = time.Time{}
+			for _, t := range []time.Time{first, r.Time} {
+				if t.After(now) {
+					t = changed
+				}
+				if t.After(at) {
+					at = t
+				}
 			}
 			return at, nil
 		}

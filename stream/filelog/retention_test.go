@@ -52,8 +52,9 @@ func TestRetain(t *testing.T) {
 	}
 }
 
-// A segment is as old as its newest record, also in a file that was copied or converted just now. A record
-// that says a time to come, or that cannot be read, leaves the time of the file.
+// A segment is as old as its newest record, also in a file that was copied or converted just now, or closed
+// while the clock was set back. A record that says a time to come, or that cannot be read, leaves the time of
+// the file.
 func TestRetainByTheTimeOfRecords(t *testing.T) {
 	now := time.Now()
 	old, keep := now.Add(-3*time.Hour), now.Add(-time.Hour)
@@ -71,7 +72,9 @@ func TestRetainByTheTimeOfRecords(t *testing.T) {
 		"of a time to come":  {first: now.Add(time.Hour), last: now.Add(time.Hour), file: old, size: 100, goes: true},
 		"damaged and new":    {first: old, last: old, file: now, size: 100, damaged: true},
 		"damaged and old":    {first: old, last: old, file: old, size: 100, damaged: true, goes: true},
-		"a file of long ago": {first: now, last: now, file: old, size: 100, goes: true},
+		"and it closed it":   {first: now, last: old, file: old, size: 100},
+		"it marked the end":  {first: now, last: now, file: old, size: 100},
+		"to come, then now":  {first: now.Add(time.Hour), last: now, file: old, size: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := disktest.New(1)
