@@ -349,19 +349,23 @@ func (l *Log) deleteFirst(n int, before time.Time) error {
 }
 
 // oldest returns the time that the first record of a closed segment carries, or the zero time if it cannot
-// be read.
+// be read. A mark may stand before it.
 func (l *Log) oldest(f disk.File, s segment, next int64) (at time.Time, err error) {
-	b := make([]byte, min(s.size, headerSize+frameSize+maxBody))
+	b := make([]byte, min(s.size, headerSize+2*frameSize+maxBody))
 	n, _, err := readAt(f, b, 0)
 	if err != nil {
 		return at, err
 	}
-	if where, first := l.seed.find(b[:n], s.base-1, next-1); where >= 0 {
-		if r, err := first.record(); err == nil {
-			at = r.Time
+	for b = b[:n]; ; {
+		where, first := l.seed.find(b, s.base-1, next-1)
+		if where < 0 {
+			return at, nil
 		}
+		if r, err := first.record(); err == nil {
+			return r.Time, nil
+		}
+		b = b[int64(where)+first.size:]
 	}
-	return at, nil
 }
 
 // newest returns when the newest record of a closed segment was written: the later one of the times that its

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"hamlet/stream"
 	"hamlet/stream/filelog/disktest"
 	"time"
 )
@@ -124,6 +125,48 @@ func TestRetainOfAClockSetBack(t *testing.T) {
 		if first, err := l.Retain(c.before, 0, 3); first != c.want || err != nil {
 			t.Errorf("before %v the log begins at %d, want %d (%v)", c.before, first, c.want, err)
 		}
+	}
+}
+
+// A mark that stands before the first record hides not how new that is. It stands there where a segment began
+// on a disk that had no room for the records.
+func TestRetainBehindAMark(t *testing.T) {
+	d := disktest.New(1)
+	l, err := OpenIn(d, "", Options{SegmentBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	old := now.Add(-3 * time.Hour)
+	records := numbered(0, 4, 1000)
+	for i := range records {
+		records[i].Time = old
+	}
+	records[1].Time = now
+	add(t, l, records[0])
+	d.Lock()
+	d.Room = headerSize + frameSize
+	d.Unlock()
+	if err := l.Append(t.Context(), records[1:3]...); !errors.Is(err, stream.ErrFull) {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil { // it writes a mark
+		t.Fatal(err)
+	}
+	d.Lock()
+	d.Room = -1
+	if got := len(d.Files[segmentName(1)].Now); got != headerSize+frameSize {
+		t.Fatalf("the segment has %d bytes, want a header and a mark", got)
+	}
+	d.Unlock()
+	if l, err = OpenIn(d, "", Options{SegmentBytes: 1}); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	add(t, l, records[1:3]...)
+	add(t, l, records[3])
+	if first, err := l.Retain(now.Add(-time.Hour), 0, 4); first != 1 || err != nil {
+		t.Errorf("the log begins at %d, want 1 (%v)", first, err)
 	}
 }
 
