@@ -60,10 +60,10 @@ func (d *doubts) believed(wall time.Time, ran time.Duration) time.Time {
 		left = 0
 	case off.Abs() > jumps:
 		left, jumped = doubted, true
-		d.log.Warn("the clock may be wrong: for a day nothing is deleted because it is old", "jumped_by", off)
+		d.log.Warn("the clock may be wrong: for a day no record of a log is deleted by age", "jumped_by", off)
 	}
 	if begins && left > 0 && !jumped {
-		d.log.Info("nothing is deleted by age yet: the clock is watched first", "left", left)
+		d.log.Info("no record of a log is deleted by age yet: the clock is watched first", "left", left)
 	}
 	d.ran, d.look.Wall, d.look.Left = ran, wall, left
 	if left == 0 {

@@ -95,10 +95,10 @@ func TestDoubtsAreSaid(t *testing.T) {
 		after, ran time.Duration
 		want       string // part of the line; empty: no line
 	}{
-		{0, 10 * time.Hour, "INFO msg=\"nothing is deleted by age yet: the clock is watched first\" left=24h0m0s\n"},
-		{time.Hour, 14 * time.Hour, "INFO msg=\"nothing is deleted by age yet: the clock is watched first\" left=14h0m0s\n"},
+		{0, 10 * time.Hour, "INFO msg=\"no record of a log is deleted by age yet: the clock is watched first\" left=24h0m0s\n"},
+		{time.Hour, 14 * time.Hour, "INFO msg=\"no record of a log is deleted by age yet: the clock is watched first\" left=14h0m0s\n"},
 		{time.Hour, time.Hour, ""},
-		{48 * time.Hour, time.Hour, "WARN msg=\"the clock may be wrong: for a day nothing is deleted because it is old\" jumped_by=48h0m0s\n"},
+		{48 * time.Hour, time.Hour, "WARN msg=\"the clock may be wrong: for a day no record of a log is deleted by age\" jumped_by=48h0m0s\n"},
 	} {
 		var said bytes.Buffer
 		d := &doubts{path: path, log: slog.New(slog.NewTextHandler(&said, nil))}
