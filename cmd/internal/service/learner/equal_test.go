@@ -176,6 +176,52 @@ func TestADamagedManifestStopsNobody(t *testing.T) {
 	t.Errorf("nobody is active: %+v", b.l.watch.sight())
 }
 
+// A standby that went on from the version before a damaged one loads the model again once that one was
+// saved again. No label need come: it keeps nothing that is out, and would not step back.
+func TestADamagedVersionThatIsSavedAgain(t *testing.T) {
+	r := newRig(t)
+	records, _ := texts(t, 4)
+	a := r.hand("a")
+	a.learn(0, records[:3]...)
+	a.save()
+	a.learn(3, records[3], letter(4))
+	a.save()
+	m, version, err := r.store.Manifest(t.Context(), state.Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := map[string]string{}
+	for _, chunk := range m.Chunks {
+		name := fmt.Sprintf("chunk:%x", chunk)
+		if whole[name], err = r.client().Get(t.Context(), key(name)).Result(); err != nil {
+			t.Fatal(err)
+		}
+		r.set(name, "damaged")
+	}
+	b := r.hand("b")
+	b.learn(3, records[3], letter(4))
+	looks := func() {
+		b.w.looks = time.Now()
+		b.look(1)
+	}
+	looks()
+	b.idle(standby)
+	if b.w.backlog.len() != 1 || !b.w.looks.After(time.Now()) {
+		t.Fatalf("it keeps %d, and looks again at %v", b.w.backlog.len(), b.w.looks)
+	}
+	for name, bytes := range whole { // as a store in files does at the next save
+		r.set(name, bytes)
+	}
+	looks()
+	b.reloads("no longer damaged")
+	b.open()
+	b.look(1)
+	b.idle(standby)
+	if b.w.backlog.len() != 0 || b.w.status.Version != version || b.w.backTo != 0 {
+		t.Errorf("it keeps %d, follows version %d, and steps back to %d", b.w.backlog.len(), b.w.status.Version, b.w.backTo)
+	}
+}
+
 // What another learner has saved does not count as unsaved.
 func TestAStandbysLagIsThatOfTheModel(t *testing.T) {
 	r := newRig(t)

@@ -74,7 +74,7 @@ func (l *Learner) open(ctx context.Context) (*worker, error) {
 			case from.head != nil && from.version < head.Version:
 				// What it covers may be of an end that the log has lost. So it covers nothing of what this
 				// learner has to publish, and whoever is active next goes on from the checkpoint before it.
-				w.backTo = from.version
+				w.backTo, w.damaged, w.looks = from.version, head.Version, time.Now().Add(checkEvery*l.cfg.SaveEvery)
 				log.Warn("the newest version of the model is damaged: going on from one before it",
 					"damaged", head.Version, "version", from.version)
 			}

@@ -66,9 +66,27 @@ func (w *worker) changePhase(ctx context.Context) error {
 		return w.late(time.Now())
 	}
 	if !w.mayAcquire(&seen) {
-		return nil
+		return w.lookForDamaged(ctx)
 	}
 	return w.acquire(ctx, seen.lease)
+}
+
+// lookForDamaged returns follow.ErrReload if the version that this standby found damaged can be loaded
+// now: the active learner saves it again, and a store in files gives it the same number. A standby that
+// went on from a version before keeps what the damaged one covers, and would step back if it became
+// active.
+func (w *worker) lookForDamaged(ctx context.Context) error {
+	if w.damaged == 0 || time.Now().Before(w.looks) {
+		return nil
+	}
+	loading, cancel := context.WithTimeout(ctx, overdueAfter)
+	defer cancel()
+	_, version, err := w.l.cfg.Store.Load(loading, state.Head)
+	if err == nil && version >= w.damaged {
+		return fmt.Errorf("%w: version %d of the model is no longer damaged", follow.ErrReload, version)
+	}
+	w.looks = time.Now().Add(checkEvery * w.l.cfg.SaveEvery)
+	return nil
 }
 
 // mayAcquire reports whether a standby that has come to the saved model may take the lease.

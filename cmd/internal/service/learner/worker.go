@@ -40,6 +40,8 @@ type worker struct {
 	waiting  bool          // the last attempt did not reach the store, which was logged
 	adopts   *model.Config // what the model adopts once this learner is active; nil: nothing
 	backTo   int64         // the version that it stepped back to because the log has lost records; 0: it has not
+	damaged  int64         // the version at the head that was found damaged; 0: none was
+	looks    time.Time     // no look for whether it still is before this time
 	backlog  backlog
 
 	model    *model.Model
