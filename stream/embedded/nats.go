@@ -22,6 +22,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -217,9 +218,12 @@ func (n *NATS) findRoom() error {
 	return errors.Join(err, f.Close())
 }
 
-// isFull reports whether err says that the disk is full. The server does not wrap the system's errors.
+// isFull reports whether err says that the disk or a quota is full, or a limit of the size of files was reached.
+// The server does not wrap the system's errors.
 func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, func(full error) bool {
+		return errors.Is(err, full) || strings.Contains(err.Error(), full.Error())
+	})
 }
 
 // logAway says that JetStream does not run, and why; nil: it is not known.

@@ -60,7 +60,9 @@ func (w *watch) step(ctx context.Context) {
 	held := w.held
 	w.mu.Unlock()
 	if held == nil {
-		w.failed(w.look(ctx, true))
+		if err := w.look(ctx, true); ctx.Err() == nil { // else the learner ends
+			w.failed(err)
+		}
 	} else if w.mayAct() {
 		w.beat(ctx, *held)
 	}
