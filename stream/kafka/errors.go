@@ -84,8 +84,11 @@ func permanent(err error) error {
 	// A name that can never exist.
 	case kafkago.InvalidTopic:
 		return fmt.Errorf("%w: %w; a topic's name has letters, digits, '.', '_' and '-'", ErrUnknownTopic, err)
+	// The clock of this machine, mostly: a topic takes no records from an hour ahead on.
+	case kafkago.InvalidTimestamp:
+		return fmt.Errorf("%w; see to the clock of this machine, or to message.timestamp.after.max.ms of the topic", err)
 	// The request itself is wrong: our bug, or the topic's settings.
-	case kafkago.InvalidTimestamp, kafkago.PolicyViolation, kafkago.UnsupportedForMessageFormat,
+	case kafkago.PolicyViolation, kafkago.UnsupportedForMessageFormat,
 		kafkago.InvalidRequiredAcks, kafkago.UnsupportedVersion, kafkago.InvalidRecord,
 		kafkago.InvalidPartitionNumber, kafkago.InvalidReplicationFactor, kafkago.InvalidConfiguration,
 		kafkago.InvalidGroupId, kafkago.InvalidSessionTimeout, kafkago.UnsupportedCompressionType:

@@ -25,6 +25,7 @@ func TestSettle(t *testing.T) {
 		{"too large together", kafkago.MessageSizeTooLarge, 2, false, false, nil, 0, 1},
 		{"too large alone", kafkago.MessageSizeTooLarge, 1, false, true, ErrTooLarge, 0, maxRequestRecords},
 		{"permanent", kafkago.TopicAuthorizationFailed, 2, false, true, ErrAuth, 0, maxRequestRecords},
+		{"a clock that is wrong", kafkago.InvalidTimestamp, 2, false, true, kafkago.InvalidTimestamp, 0, maxRequestRecords},
 		{"unknown topic, not final", kafkago.UnknownTopicOrPartition, 2, true, false, nil, 0, maxRequestRecords},
 		{"transient", kafkago.LeaderNotAvailable, 2, true, false, nil, 0, maxRequestRecords},
 	} {

@@ -1,6 +1,7 @@
 package doors
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/testkit/await"
 	"hamlet/stream/embedded"
 	"hamlet/stream/nats"
 )
@@ -43,9 +45,7 @@ func TestMailWaitsInItsOwnNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for deadline := time.Now().Add(30 * time.Second); conn.Status() != natsgo.CONNECTED || conn.ConnectedAddr() != to; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("mail waits at %s: %v, %v", conn.ConnectedAddr(), conn.Status(), conn.LastError())
-		}
-	}
+	await.Until(t, func() bool { return conn.Status() == natsgo.CONNECTED && conn.ConnectedAddr() == to }, func() string {
+		return fmt.Sprintf("mail waits at %s: %v, %v", conn.ConnectedAddr(), conn.Status(), conn.LastError())
+	})
 }

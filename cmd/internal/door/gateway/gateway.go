@@ -366,7 +366,7 @@ func checkVerdict(v *stream.Verdict) error {
 	lo, hi := v.Interval[0], v.Interval[1]
 	switch {
 	case v.Decision != stream.DecideSpam && v.Decision != stream.DecideHam && v.Decision != stream.DecideUnsure:
-		return errors.New("its verdict is none of spam, ham and unsure")
+		return errors.New("its verdict is neither spam, nor ham, nor unsure")
 	case !(lo >= 0 && lo <= v.P && v.P <= hi && hi <= 1):
 		return fmt.Errorf("p is %v in %v", v.P, v.Interval)
 	case math.IsNaN(v.Margin) || (v.Margin >= 0) != (v.Decision == stream.DecideSpam):

@@ -3,8 +3,8 @@
 // max|VΛ−I| of each Bayesian logistic regression, the heap, and whether a model that is
 // restored from a checkpoint goes on as the one that was saved.
 //
-//	go build -o /tmp/ ./cmd/internal/lab/endurance
-//	/tmp/endurance --events 10000000 --folder /tmp/run
+//	go build -o bin/ ./cmd/internal/lab/endurance
+//	bin/endurance --events 10000000 --folder run
 //
 // It checks after every million events. A line of checks.jsonl in the folder has the figures,
 // and checkpoint in it the model: a run that was stopped, by a signal or by --for, goes on from
@@ -12,9 +12,9 @@
 // Two processors print the same line. To compare only the last events on the other one, copy
 // the folder before them:
 //
-//	/tmp/endurance --events 9000000 --folder /tmp/run && cp -r /tmp/run /tmp/arm64
-//	/tmp/endurance --events 10000000 --folder /tmp/run
-//	qemu-aarch64 /tmp/endurance.arm64 --events 10000000 --folder /tmp/arm64
+//	bin/endurance --events 9000000 --folder run && cp -r run run.arm64
+//	bin/endurance --events 10000000 --folder run
+//	qemu-aarch64 bin/endurance.arm64 --events 10000000 --folder run.arm64
 //
 // It depends on the models alone, so a build for another processor compiles no client library.
 // MEASURED.md has what was seen.

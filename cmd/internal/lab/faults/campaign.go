@@ -29,7 +29,7 @@ type campaign struct {
 	locks   map[target]*sync.Mutex // one fault at a time for each target
 	plan    *plan                  // of the services; nil: none of their faults is chosen
 	single  *plan                  // of the one machine; nil: none of its faults is chosen
-	skewed  string                 // hamlet with clocks that can be set; "": there is none
+	skewed  string                 // path of a hamlet whose clock can be set; "": it could not be built
 	disks   []string               // the file systems that the machine's disk may have
 	machine *system                // of the era
 	disk    *disk                  // of machine; nil: it has none of its own

@@ -124,7 +124,7 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	}
 	for _, word := range c.Only {
 		if len(chosen(slices.Concat(choices, machineChoices), []string{word})) == 0 {
-			return cli.Usagef("--only: %q is none of %s, nor two of them such as flip:machine", word,
+			return cli.Usagef("--only: %q is unknown; give one of %s, or an action and a target, such as flip:machine", word,
 				strings.Join(words(), ", "))
 		}
 	}

@@ -124,7 +124,7 @@ func (d *disk) replace(copied string) error {
 	if err := os.Rename(copied, d.image); err != nil {
 		return err
 	}
-	if d.system == "ext4" { // the others are mended when they are mounted
+	if d.system == "ext4" { // mounting repairs an xfs or a btrfs
 		if err := repaired(exec.Command("e2fsck", "-p", d.image)); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -114,13 +115,25 @@ func (p *process) run() (ended chan struct{}, err error) {
 		held, ready := p.held, p.ready
 		p.cmd = nil
 		p.mu.Unlock()
-		// One that never became ready may lack a server that it needs at its start.
-		if !held && ready {
+		// One that never became ready may lack a server that it needs at its start. Kafka takes no record
+		// of a clock that is an hour ahead; the process ends with that, and another learner goes on.
+		if !held && ready && !p.refusedClock() {
 			p.died(p.name, "ended by itself ("+cmd.ProcessState.String()+")")
 		}
 		close(ended)
 	})
 	return ended, nil
+}
+
+// refusedClock reports whether the last that the process said is that Kafka does not take the times of a clock
+// that the campaign has set.
+func (p *process) refusedClock() bool {
+	if p.clock == "" {
+		return false
+	}
+	said, err := os.ReadFile(p.log)
+	said = bytes.TrimSpace(said)
+	return err == nil && bytes.Contains(said[bytes.LastIndexByte(said, '\n')+1:], []byte("see to the clock of this machine"))
 }
 
 // watch asks the process whether it is ready.
