@@ -125,21 +125,49 @@ func (h *Hasher) Strings(dst []uint32, text []byte, longest int) []uint32 {
 		panic(fmt.Sprintf("feature: strings of up to %d bytes", longest))
 	}
 	start := len(dst)
+	dst = slices.Grow(dst, (longest-1)*len(text))
 	var last uint64 // the last 8 bytes
 	for i, c := range text {
+		if i >= 4 && longest == 5 {
+			dst = dst[:start+4*len(text)]
+			hashStrings(dst[start+4*i:], last, text[i:], h.shift)
+			break
+		}
 		last = last<<8 | uint64(c)
 		for n := 2; n <= longest; n++ {
 			if n > i+1 {
 				dst = append(dst, 0)
 				continue
 			}
-			dst = append(dst, uint32(mix(last<<(64-8*n)>>(64-8*n)+uint64(n)<<59)>>h.shift))
+			dst = append(dst, stringIndex(last, n, h.shift))
 		}
 	}
 	if h.trace != nil {
 		h.trace.strings(text, dst[start:], longest)
 	}
 	return dst
+}
+
+// stringIndex returns the index of the last n bytes of last.
+func stringIndex(last uint64, n int, shift uint) uint32 {
+	drop := uint(64 - 8*n)
+	return uint32(mix(last<<(drop&63)>>(drop&63)+uint64(n)<<59) >> (shift & 63))
+}
+
+// hashStrings writes the indices of the strings of 2 to 5 bytes that end at each byte of text. last
+// has the bytes before it. It is a function of its own as hashGrams is.
+//
+//go:noinline
+func hashStrings(index []uint32, last uint64, text []byte, shift uint) {
+	for _, c := range text {
+		last = last<<8 | uint64(c)
+		four := index[:4:4]
+		four[0] = stringIndex(last, 2, shift)
+		four[1] = stringIndex(last, 3, shift)
+		four[2] = stringIndex(last, 4, shift)
+		four[3] = stringIndex(last, 5, shift)
+		index = index[4:]
+	}
 }
 
 // Lower appends text with ASCII letters in lower case.

@@ -46,13 +46,27 @@ func (e *ByteModel) Score(v *View) Score {
 	for ; i < min(n, longestString-1); i++ { // the first bytes have fewer strings
 		was = e.nextByte(v, i, &was, &prior, &all)
 	}
+	var some [block]float64
+	for index := v.Index[stringsPerByte*i:]; i < n; {
+		to := some[:min(block, n-i)]
+		e.ratios(to, v.Bytes[i:i+len(to)], index, &was, &prior)
+		for _, ratio := range to {
+			all.add(ratio)
+		}
+		i, index = i+len(to), index[stringsPerByte*len(to):]
+	}
+	return byteScore(all.sum+logistic.Log(all.product), n)
+}
+
+// ratiosGo writes into to the ratio of each byte of text: its probability as spam over that as ham. index has
+// the strings that end at each. before are the counts at the byte before text; it becomes those at its end.
+func (e *ByteModel) ratiosGo(to []float64, text []byte, index []uint32, before *byteCounts, prior *[2]float64) {
 	pairs, stride := e.table.pairs, e.table.stride
-	b1, b2, b3, b4 := was[0], was[1], was[2], was[3]
-	index := v.Index[stringsPerByte*i:]
-	for _, c := range v.Bytes[i:] {
-		p2, p3 := pairs[int(index[0])*stride], pairs[int(index[1])*stride]
-		p4, p5 := pairs[int(index[2])*stride], pairs[int(index[3])*stride]
-		index = index[stringsPerByte:]
+	b1, b2, b3, b4 := before[0], before[1], before[2], before[3]
+	for i, c := range text {
+		four := index[stringsPerByte*i:][:stringsPerByte]
+		p2, p3 := pairs[int(four[0])*stride], pairs[int(four[1])*stride]
+		p4, p5 := pairs[int(four[2])*stride], pairs[int(four[3])*stride]
 		c1 := e.single[c]
 		c2 := [2]float64{float64(p2.a), float64(p2.b)}
 		c3 := [2]float64{float64(p3.a), float64(p3.b)}
@@ -70,10 +84,10 @@ func (e *ByteModel) Score(v *View) Score {
 		up, down = blend(up, down, c4[1], b3[1])
 		spam, spamDown := blend(up, down, float64(p5.b), b4[1])
 
-		all.add(float64(spam*hamDown) / float64(ham*spamDown))
+		to[i] = float64(spam*hamDown) / float64(ham*spamDown)
 		b1, b2, b3, b4 = c1, c2, c3, c4
 	}
-	return byteScore(all.sum+logistic.Log(all.product), n)
+	before[0], before[1], before[2], before[3] = b1, b2, b3, b4
 }
 
 // byteCounts are the counts of the last 1 to longestString bytes, of ham and spam.
@@ -192,13 +206,18 @@ func (e *ByteModel) count(v *View, spam bool, ω float64) {
 	pairs, stride := e.table.pairs, e.table.stride
 	for i, c := range v.Bytes {
 		e.single[c][y] = max(0, e.single[c][y]+ω)
-		for k := stringsPerByte * i; k < stringsPerByte*i+min(longestString, i+1)-1; k++ {
-			p := &pairs[int(v.Index[k])*stride]
+		first := stringsPerByte * i
+		for k, index := range v.Index[first : first+min(longestString, i+1)-1] {
+			p := &pairs[int(index)*stride]
 			to := &p.a
 			if spam {
 				to = &p.b
 			}
-			*to = plus(*to, ω, seed+uint64(k))
+			if *to < sumsAreExact {
+				*to = exactSum(*to, float32(ω))
+			} else {
+				*to = plus(*to, ω, seed+uint64(first+k))
+			}
 		}
 	}
 }

@@ -52,20 +52,23 @@ func (e *NaiveBayes) Score(f *View) Score {
 	}
 	t := e.newTerms()
 	var sum, squares, cubes, rates float64
-	pairs, stride, places := e.table.pairs, e.table.stride, uint64(0)
-	for _, i := range f.Index {
-		c := pairs[int(i)*stride]
-		a, b := float64(c.a), float64(c.b)
-		places += scale(a + b)
-		if a+b == 0 {
-			continue
+	places := uint64(0)
+	var r, z [block]float64
+	for index := f.Index; len(index) > 0; {
+		some := index[:min(block, len(index))]
+		index = index[len(some):]
+		places += t.features(&r, &z, e.table, some)
+		for _, r := range r[:len(some)] {
+			square := float64(r * r)
+			sum += r
+			squares += square
+			cubes += float64(square * r)
 		}
-		r, z := t.feature(a, b)
-		square := float64(r * r)
-		sum += r
-		squares += square
-		cubes += float64(square * r)
-		rates += z
+		if t.standardised {
+			for _, z := range z[:len(some)] {
+				rates += z
+			}
+		}
 	}
 	u := 1 / math.Sqrt(float64(n))
 	return e.scored(evidence{float64(u * sum), squares, cubes, float64(u * rates)}, float64(places)/float64(n))
@@ -112,6 +115,25 @@ func (t *terms) feature(a, b float64) (r, z float64) {
 		z = max(-mostDeviation, min(mostDeviation, z))
 	}
 	return r, z
+}
+
+// block is how many features features takes at once.
+const block = 128
+
+// featuresGo writes r and z of features into rs and zs, 0 for those that no message had, and returns the sum
+// of their scales. It writes no z that is not wanted.
+func (t *terms) featuresGo(rs, zs *[block]float64, table Column, index []uint32) (places uint64) {
+	for k, i := range index {
+		c := table.at(i)
+		a, b := float64(c.a), float64(c.b)
+		places += scale(a + b)
+		if a+b == 0 {
+			rs[k], zs[k] = 0, 0
+			continue
+		}
+		rs[k], zs[k] = t.feature(a, b)
+	}
+	return places
 }
 
 // scored returns the Score of evidence and of the mean scale of counts.
@@ -288,8 +310,24 @@ func (e *NaiveBayes) count(f feature.Sparse, spam bool, ω float64) {
 		if spam {
 			c = &e.table.at(i).b
 		}
-		*c = plus(*c, ω, seed+uint64(i))
+		if *c < sumsAreExact {
+			*c = exactSum(*c, float32(ω))
+		} else {
+			*c = plus(*c, ω, seed+uint64(i))
+		}
 	}
+}
+
+// sumsAreExact is below what counts plus is exactSum: counts and weights are multiples of 2⁻¹⁰, and their
+// sums below 2¹⁴ are float32.
+const sumsAreExact = 1 << 13
+
+// exactSum returns max(0, c+ω).
+func exactSum(c, ω float32) float32 {
+	if c += ω; c < 0 {
+		return 0
+	}
+	return c
 }
 
 // plus returns max(0, c+ω), exact up to 2¹⁴ and stochastically rounded beyond: its

@@ -1,0 +1,105 @@
+package text
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// countedTable returns a table of two experts whose counts are zero, small, large and not whole.
+func countedTable(r *rand.Rand, bits int) *Table {
+	t := NewTable(bits, 2)
+	for i := range t.pairs {
+		count := func() float32 {
+			switch r.IntN(5) {
+			case 0:
+				return 0
+			case 1:
+				return float32(1+r.IntN(2048)) / 1024
+			case 2:
+				return float32(r.IntN(1 << 20))
+			case 3:
+				return float32(math.Ldexp(r.Float64(), r.IntN(50)))
+			}
+			return float32(r.IntN(4))
+		}
+		t.pairs[i] = pair{count(), count()}
+	}
+	return t
+}
+
+func sameBits(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	for i := range want {
+		if math.Float64bits(got[i]) != math.Float64bits(want[i]) {
+			t.Fatalf("%s %d is %v, in Go %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// The kernels that the processor chooses give the bits of those in Go.
+func TestKernelsGiveTheSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 7))
+	const tableBits = 10
+	for range 40 {
+		table := countedTable(r, tableBits)
+		for column := range 2 {
+			index := make([]uint32, stringsPerByte*block)
+			for i := range index {
+				index[i] = r.Uint32N(1 << tableBits)
+			}
+
+			bayes := NewNaiveBayes(table.Column(column), NaiveBayesConfig{Shrinkage: 2, Inputs: 2 + r.IntN(2)})
+			bayes.ham, bayes.spam = float64(r.IntN(1e6)), float64(r.IntN(1e6))
+			terms := bayes.newTerms()
+			n := 1 + r.IntN(block)
+			var rs, zs, wantRs, wantZs [block]float64
+			places := terms.features(&rs, &zs, bayes.table, index[:n])
+			if want := terms.featuresGo(&wantRs, &wantZs, bayes.table, index[:n]); places != want {
+				t.Fatalf("the scales sum to %d, in Go to %d", places, want)
+			}
+			sameBits(t, "r", rs[:n], wantRs[:n])
+			if terms.standardised {
+				sameBits(t, "z", zs[:n], wantZs[:n])
+			}
+
+			model := NewByteModel(table.Column(column))
+			for c := range model.single {
+				model.single[c] = [2]float64{r.Float64() * 1e5, float64(r.IntN(9))}
+			}
+			model.totals = [2]float64{r.Float64() * 1e6, r.Float64() * 1e3}
+			text := make([]byte, n)
+			for i := range text {
+				text[i] = byte(r.Uint32())
+			}
+			var before byteCounts
+			for k := range before {
+				before[k] = [2]float64{float64(r.IntN(50)), r.Float64() * 9}
+			}
+			prior, wantBefore := model.prior(), before
+			got, want := make([]float64, n), make([]float64, n)
+			model.ratios(got, text, index, &before, &prior)
+			model.ratiosGo(want, text, index, &wantBefore, &prior)
+			sameBits(t, "ratio", got, want)
+			for k := range before {
+				sameBits(t, "count", before[k][:], wantBefore[k][:])
+			}
+		}
+	}
+}
+
+// While counts are multiples of 2⁻¹⁰ below sumsAreExact, exactSum is plus.
+func TestExactSum(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 8))
+	counts := []float32{0, 1.0 / 1024, 1, 2, sumsAreExact - 1.0/1024}
+	for range 100_000 {
+		counts = append(counts, float32(r.IntN(sumsAreExact*1024))/1024)
+	}
+	for _, c := range counts {
+		for _, ω := range []float64{1.0 / 1024, 1, 2, -2, -1, -1.0 / 1024, float64(r.IntN(4097)-2048) / 1024} {
+			if got, want := exactSum(c, float32(ω)), plus(c, ω, r.Uint64()); math.Float32bits(got) != math.Float32bits(want) {
+				t.Fatalf("%v%+v is %v, by plus %v", c, ω, got, want)
+			}
+		}
+	}
+}
