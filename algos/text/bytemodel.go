@@ -205,7 +205,11 @@ func (e *ByteModel) count(v *View, spam bool, ω float64) {
 	seed := spread(math.Float64bits(e.totals[0]) ^ bits.RotateLeft64(math.Float64bits(e.totals[1]), 32))
 	pairs, stride := e.table.pairs, e.table.stride
 	for i, c := range v.Bytes {
-		e.single[c][y] = max(0, e.single[c][y]+ω)
+		count := e.single[c][y] + ω
+		if count < 0 {
+			count = 0
+		}
+		e.single[c][y] = count
 		first := stringsPerByte * i
 		for k, index := range v.Index[first : first+min(longestString, i+1)-1] {
 			p := &pairs[int(index)*stride]

@@ -88,9 +88,42 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 	}
 }
 
+// plus rounds up where the draw is below the share of a step that rounding down takes away.
+func TestPlusIsTheDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 8))
+	up, down := 0, 0
+	for range 200_000 {
+		c := float32(math.Ldexp(r.Float64(), r.IntN(54)))
+		if r.IntN(2) == 0 {
+			c = float32(r.IntN(1<<23)) / 1024
+		}
+		ω, draw := float64(r.IntN(4097)-2048)/1024, r.Uint64()
+		sum := max(0, float64(c)+ω)
+		want := float32(sum)
+		if float64(want) > sum {
+			want = math.Nextafter32(want, 0)
+		}
+		if below := float64(want); below < sum {
+			above := float64(math.Nextafter32(want, math.MaxFloat32))
+			if float64(spread(draw)>>11) < (sum-below)/(above-below)*0x1p53 {
+				want = float32(above)
+				up++
+			} else {
+				down++
+			}
+		}
+		if got := plus(c, ω, draw); math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("%v%+v is %v, and should be %v", c, ω, got, want)
+		}
+	}
+	if up < 1000 || down < 1000 {
+		t.Errorf("%d roundings up, %d down", up, down)
+	}
+}
+
 // While counts are multiples of 2⁻¹⁰ below sumsAreExact, exactSum is plus.
 func TestExactSum(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 8))
+	r := rand.New(rand.NewPCG(3, 9))
 	counts := []float32{0, 1.0 / 1024, 1, 2, sumsAreExact - 1.0/1024}
 	for range 100_000 {
 		counts = append(counts, float32(r.IntN(sumsAreExact*1024))/1024)

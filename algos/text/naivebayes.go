@@ -339,20 +339,11 @@ func exactSum(c, ω float32) float32 {
 // it depends on totals and slot only, so that equal models stay equal.
 func plus(c float32, ω float64, draw uint64) float32 {
 	sum := max(0, float64(c)+ω) // exact
-	near := float32(sum)
-	if float64(near) == sum {
-		return near
-	}
-	low := math.Float32bits(near) // of the float32 below sum; sum > 0
-	if float64(near) > sum {
-		low--
-	}
-	below, above := math.Float32frombits(low), math.Float32frombits(low+1)
-	upward := (sum - float64(below)) / (float64(above) - float64(below))
-	if float64(spread(draw)>>11) < float64(upward*0x1p53) {
-		return above
-	}
-	return below
+	b := math.Float64bits(sum)
+	below := b & (1<<29 - 1) // bits that a float32 lacks: sum is so many 2²⁹ths of a step above the float32 below
+	low := math.Float32bits(float32(math.Float64frombits(b - below)))
+	upward := (spread(draw)>>11 - below<<24) >> 63 // 1: the upper 53 bits of the draw are a smaller share
+	return math.Float32frombits(low + uint32(upward))
 }
 
 // spread is the finalizer of SplitMix64 (Steele, Lea and Flood, Fast splittable
