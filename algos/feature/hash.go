@@ -27,6 +27,7 @@ type Hasher struct {
 	present bitmap // the indices of the current message; empty between messages
 	folded  []byte // the current text, folded
 	bounds  []uint32
+	inside  []uint64 // a bit for each byte of the text: it is of a word
 	numbers indexTable
 	trace   *Trace // nil but while Trace asks for one
 }
@@ -58,15 +59,19 @@ func (b bitmap) sieve(index []uint32) []uint32 {
 		index[k] = i // the next index overwrites it if i is not new
 		k += int(^word >> (i & 63) & 1)
 	}
-	index = index[:k]
+	b.clear(index[:k])
+	return index[:k]
+}
+
+// clear makes b empty, which has the indices of index.
+func (b bitmap) clear(index []uint32) {
 	if 8*len(index) > len(b) { // clearing all of b is faster then
 		clear(b)
-		return index
+		return
 	}
 	for _, i := range index {
 		b[i>>6] = 0
 	}
-	return index
 }
 
 // mix hashes a feature's 64 bits.
@@ -96,11 +101,27 @@ func (h *Hasher) grams(dst []uint32, length, n int) []uint32 {
 	start, grams := len(dst), length-n+1
 	dst = slices.Grow(dst, grams)
 	index := dst[start : start+grams]
-	hashGrams(index, h.folded, n, h.shift)
 	if h.trace != nil {
+		hashGrams(index, h.folded, n, h.shift)
 		h.trace.grams(h.folded, index, n)
+		return dst[:start+len(h.present.sieve(index))]
 	}
-	return dst[:start+len(h.present.sieve(index))]
+	k := h.present.siftGrams(index, h.folded, n, h.shift)
+	h.present.clear(index[:k])
+	return dst[:start+k]
+}
+
+// siftGramsGo is hashGrams, and removes repeated indices as sieve does. It returns how many are left, and leaves
+// them in b.
+func (b bitmap) siftGramsGo(index []uint32, folded []byte, n int, shift uint) (k int) {
+	hashGrams(index, folded, n, shift)
+	for _, i := range index {
+		word := b[i>>6]
+		b[i>>6] = word | 1<<(i&63)
+		index[k] = i
+		k += int(^word >> (i & 63) & 1)
+	}
+	return k
 }
 
 // hashGrams writes the index of the n-gram at each byte. It is a function of its own so that

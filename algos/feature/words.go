@@ -62,23 +62,38 @@ func hashWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shif
 }
 
 // words folds text into h.folded. It returns two offsets per word: its begin and its end.
-// It does not branch on the bytes of text.
 func (h *Hasher) words(text []byte) []uint32 {
 	n := len(text)
 	h.folded = slices.Grow(h.folded[:0], n+wordLoad)[:n+wordLoad]
 	h.bounds = slices.Grow(h.bounds[:0], n+2)[:n+2]
-	folded, bounds := h.folded[:n], h.bounds
-	k, inside := 0, uint8(0)
+	h.inside = slices.Grow(h.inside[:0], n/64+1)[:n/64+1]
+	foldWords(h.folded[:n], h.inside, text)
+	bounds, k, before := h.bounds, 0, uint64(0)
+	for block, inside := range h.inside {
+		edges := inside ^ (inside<<1 | before)
+		before = inside >> 63
+		for ; edges != 0; edges &= edges - 1 {
+			bounds[k] = uint32(64*block + bits.TrailingZeros64(edges))
+			k++
+		}
+	}
+	return bounds[:k] // an even number: a bit behind the text is 0
+}
+
+// foldWordsGo writes text into folded, letters in lower case and 0 for what is of no word, and into inside a bit
+// for each byte, 64 in a number: 1 for a byte of a word. It writes len(text)/64+1 numbers.
+func foldWordsGo(folded []byte, inside []uint64, text []byte) {
+	folded = folded[:len(text)]
+	word := uint64(0)
 	for i, c := range text {
 		c = wordByte[c]
 		folded[i] = c
-		now := (c | -c) >> 7 // 1 within a word, else 0
-		bounds[k] = uint32(i)
-		k += int(now ^ inside)
-		inside = now
+		word |= uint64((c|-c)>>7) << (i & 63)
+		if i&63 == 63 {
+			inside[i>>6], word = word, 0
+		}
 	}
-	bounds[k] = uint32(n)
-	return bounds[:k+int(inside)]
+	inside[len(text)>>6] = word
 }
 
 // wordHash returns the FNV-1a hash of the first min(length, wordBytes) bytes of b. b has
