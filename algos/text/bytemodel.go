@@ -220,7 +220,7 @@ func (e *ByteModel) count(v *View, spam bool, ω float64) {
 			if *to < sumsAreExact {
 				*to = exactSum(*to, float32(ω))
 			} else {
-				*to = plus(*to, ω, seed+uint64(first+k))
+				*to = rounded(float64(*to)+ω, spread(seed+uint64(first+k))) // plus, in line
 			}
 		}
 	}

@@ -313,7 +313,7 @@ func (e *NaiveBayes) count(f feature.Sparse, spam bool, ω float64) {
 		if *c < sumsAreExact {
 			*c = exactSum(*c, float32(ω))
 		} else {
-			*c = plus(*c, ω, seed+uint64(i))
+			*c = rounded(float64(*c)+ω, spread(seed+uint64(i))) // plus, in line
 		}
 	}
 }
@@ -338,12 +338,16 @@ func exactSum(c, ω float32) float32 {
 // k ≥ 24, is off by at most √(2ᵏ·2ᵏ⁻²³), 3·10⁻⁴ of itself. draw replaces a random number;
 // it depends on totals and slot only, so that equal models stay equal.
 func plus(c float32, ω float64, draw uint64) float32 {
-	sum := max(0, float64(c)+ω) // exact
+	return rounded(max(0, float64(c)+ω), spread(draw)) // the sum is exact
+}
+
+// rounded returns the float32 below sum, or above it where the upper 53 bits of the draw are a smaller share of
+// 2⁵³ than sum's distance from the one below is of a step. sum is 0 or more.
+func rounded(sum float64, draw uint64) float32 {
 	b := math.Float64bits(sum)
-	below := b & (1<<29 - 1) // bits that a float32 lacks: sum is so many 2²⁹ths of a step above the float32 below
-	low := math.Float32bits(float32(math.Float64frombits(b - below)))
-	upward := (spread(draw)>>11 - below<<24) >> 63 // 1: the upper 53 bits of the draw are a smaller share
-	return math.Float32frombits(low + uint32(upward))
+	rest := b & (1<<29 - 1) // the bits that a float32 lacks: the distance in 2²⁹ths of a step
+	below := math.Float32bits(float32(math.Float64frombits(b - rest)))
+	return math.Float32frombits(below + uint32((draw>>11-rest<<24)>>63))
 }
 
 // spread is the finalizer of SplitMix64 (Steele, Lea and Flood, Fast splittable
