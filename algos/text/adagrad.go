@@ -162,17 +162,23 @@ func (e *AdaGrad) Learn(f *View, was Score, spam bool, ω float64) (counted floa
 	}
 	g := slope / math.Sqrt(float64(len(f.Index)))
 	gradient, length := float32(g), float32(e.cfg.Rate*g)
-	pairs, stride := e.table.pairs, e.table.stride
+	square := float32(gradient * gradient)
 	if e.cfg.Robust {
-		for _, i := range f.Index {
-			pairs[int(i)*stride].robustStep(gradient, length, certain)
-		}
-		return 0
-	}
-	for _, i := range f.Index {
-		pairs[int(i)*stride].step(gradient, length)
+		steps(e.table, f.Index, square, float32(certain*length), float32(certain*square))
+	} else {
+		steps(e.table, f.Index, square, length, square)
 	}
 	return 0
+}
+
+// stepsGo moves the weights of features by length/√(G + square + 10⁻⁶), and adds gain to each G. No feature may
+// be there twice.
+func stepsGo(table Column, index []uint32, square, length, gain float32) {
+	for _, i := range index {
+		c := table.at(i)
+		c.a -= length / float32(math.Sqrt(float64(c.b+square+steady)))
+		c.b += gain
+	}
 }
 
 // Withdraw implements [Expert]. It does nothing: the event's step stays in the weights.

@@ -8,7 +8,7 @@ import (
 	"hamlet/algos/internal/logistic"
 )
 
-// The loops of kernel_amd64.s give the bits of featuresGo and ratiosGo. They use SSE2, which every amd64 has. They
+// The loops of kernel_amd64.s give the bits of featuresGo, stepsGo and ratiosGo. They use SSE2, which every amd64 has. They
 // mask indices, so that they read nothing beyond the table.
 
 // constants are what bayesTerms needs, each twice: one for each half of a register.
@@ -21,6 +21,17 @@ func bayesTerms(rs, zs *float64, pairs *pair, size, mask int, index *uint32, n i
 //go:noescape
 func byteRatios(to *float64, text *byte, n int, index *uint32, single *[256][2]float64, pairs *pair, size, mask int,
 	before *byteCounts, prior *[2]float64)
+
+//go:noescape
+func adaSteps(pairs *pair, size, mask int, index *uint32, n int, square, steady, length, gain float32)
+
+func steps(table Column, index []uint32, square, length, gain float32) {
+	four := len(index) &^ 3
+	if four > 0 {
+		adaSteps(&table.pairs[0], pairSize*table.stride, table.len()-1, &index[0], four, square, steady, length, gain)
+	}
+	stepsGo(table, index[four:], square, length, gain)
+}
 
 func (t *terms) features(rs, zs *[block]float64, table Column, index []uint32) (places uint64) {
 	even := len(index) &^ 1

@@ -219,3 +219,59 @@ byte:
 	MOVUPS X10, 32(R11)
 	MOVUPS X11, 48(R11)
 	RET
+
+// PAIR gives the offset of a feature's pair.
+#define PAIR(at, to) \
+	MOVL  at(SI), to \
+	ANDQ  R13, to    \
+	IMULQ R10, to
+
+// func adaSteps(pairs *pair, size, mask int, index *uint32, n int, square, steady, length, gain float32)
+//
+// Four features at a time, which are distinct. n is a multiple of four.
+TEXT ·adaSteps(SB), NOSPLIT, $0-56
+	MOVQ   pairs+0(FP), R9
+	MOVQ   size+8(FP), R10
+	MOVQ   mask+16(FP), R13
+	MOVQ   index+24(FP), SI
+	MOVQ   n+32(FP), CX
+	MOVSS  square+40(FP), X8
+	SHUFPS $0, X8, X8
+	MOVSS  steady+44(FP), X9
+	SHUFPS $0, X9, X9
+	MOVSS  length+48(FP), X10
+	SHUFPS $0, X10, X10
+	MOVSS  gain+52(FP), X11
+	SHUFPS $0, X11, X11
+
+four:
+	PAIR(0, AX)
+	PAIR(4, BX)
+	PAIR(8, DX)
+	PAIR(12, DI)
+	MOVSD    (R9)(AX*1), X0
+	MOVHPS   (R9)(BX*1), X0
+	MOVSD    (R9)(DX*1), X1
+	MOVHPS   (R9)(DI*1), X1
+	MOVAPS   X0, X2
+	SHUFPS   $0x88, X1, X2 // w
+	SHUFPS   $0xdd, X1, X0 // G
+	MOVAPS   X0, X3
+	ADDPS    X8, X3
+	ADDPS    X9, X3
+	SQRTPS   X3, X3
+	MOVAPS   X10, X4
+	DIVPS    X3, X4
+	SUBPS    X4, X2
+	ADDPS    X11, X0
+	MOVAPS   X2, X1
+	UNPCKLPS X0, X1
+	UNPCKHPS X0, X2
+	MOVSD    X1, (R9)(AX*1)
+	MOVHPS   X1, (R9)(BX*1)
+	MOVSD    X2, (R9)(DX*1)
+	MOVHPS   X2, (R9)(DI*1)
+	ADDQ     $16, SI
+	SUBQ     $4, CX
+	JG       four
+	RET

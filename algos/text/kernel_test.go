@@ -84,6 +84,22 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 			for k := range before {
 				sameBits(t, "count", before[k][:], wantBefore[k][:])
 			}
+
+			stepped, wantStepped := NewTable(tableBits, 2), NewTable(tableBits, 2)
+			copy(stepped.pairs, table.pairs)
+			copy(wantStepped.pairs, table.pairs)
+			some := r.Perm(1 << tableBits)[:n]
+			for k, i := range some {
+				index[k] = uint32(i)
+			}
+			square, length, gain := r.Float32(), r.Float32()-0.5, r.Float32()
+			steps(stepped.Column(column), index[:n], square, length, gain)
+			stepsGo(wantStepped.Column(column), index[:n], square, length, gain)
+			for i, p := range wantStepped.pairs {
+				if q := stepped.pairs[i]; math.Float32bits(p.a) != math.Float32bits(q.a) || math.Float32bits(p.b) != math.Float32bits(q.b) {
+					t.Fatalf("pair %d is %v after a step, in Go %v", i, q, p)
+				}
+			}
 		}
 	}
 }
