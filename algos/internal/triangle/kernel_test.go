@@ -42,5 +42,15 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 		for i := range a {
 			same("outer4", n, a[i], b[i])
 		}
+
+		s, y := [4]float64(normal(r, 4)), normal(r, n)
+		wantS, wantY := s, slices.Clone(y)
+		both4(&s, y, a[0], a[1], a[2], a[3], &g, x)
+		both4Go(&wantS, wantY, a[0], a[1], a[2], a[3], &g, x)
+		same("both4", n, s[:], wantS[:])
+		same("both4", n, y, wantY)
+		dot4(&s, a[0], a[1], a[2], a[3], x)
+		dot4Go(&wantS, a[0], a[1], a[2], a[3], x)
+		same("dot4", n, s[:], wantS[:])
 	}
 }

@@ -58,19 +58,12 @@ func (a Matrix) MulVec(dst, x []float64) {
 		// The rest of the four rows, and of the four columns below them.
 		xt, dt := x[i+4:], dst[i+4:]
 		r0, r1, r2, r3 = r0[4:], r1[3:], r2[2:], r3[1:]
-		r0, r1, r2, r3, dt = r0[:len(xt)], r1[:len(xt)], r2[:len(xt)], r3[:len(xt)], dt[:len(xt)]
-		for j, xj := range xt {
-			e0, e1, e2, e3 := r0[j], r1[j], r2[j], r3[j]
-			s0 += float64(e0 * xj)
-			s1 += float64(e1 * xj)
-			s2 += float64(e2 * xj)
-			s3 += float64(e3 * xj)
-			dt[j] += (float64(e0*x0) + float64(e1*x1)) + (float64(e2*x2) + float64(e3*x3))
-		}
-		dst[i] += s0
-		dst[i+1] += s1
-		dst[i+2] += s2
-		dst[i+3] += s3
+		s := [4]float64{s0, s1, s2, s3}
+		both4(&s, dt, r0, r1, r2, r3, (*[4]float64)(x[i:]), xt)
+		dst[i] += s[0]
+		dst[i+1] += s[1]
+		dst[i+2] += s[2]
+		dst[i+3] += s[3]
 	}
 	for ; i < n; i++ {
 		row := a[:n-i]
@@ -95,20 +88,13 @@ func (a Matrix) Quadratic(x []float64) float64 {
 		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
 		diagonal += float64(r0[0]*float64(x0*x0)) + float64(r1[0]*float64(x1*x1)) +
 			float64(r2[0]*float64(x2*x2)) + float64(r3[0]*float64(x3*x3))
-		s0 := float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3)
-		s1 := float64(r1[1]*x2) + float64(r1[2]*x3)
-		s2 := float64(r2[1] * x3)
-		s3 := 0.0
-		xt := x[i+4:]
-		r0, r1, r2, r3 = r0[4:], r1[3:], r2[2:], r3[1:]
-		r0, r1, r2, r3 = r0[:len(xt)], r1[:len(xt)], r2[:len(xt)], r3[:len(xt)]
-		for j, xj := range xt {
-			s0 += float64(r0[j] * xj)
-			s1 += float64(r1[j] * xj)
-			s2 += float64(r2[j] * xj)
-			s3 += float64(r3[j] * xj)
+		s := [4]float64{
+			float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3),
+			float64(r1[1]*x2) + float64(r1[2]*x3),
+			float64(r2[1] * x3),
 		}
-		rest += (float64(s0*x0) + float64(s1*x1)) + (float64(s2*x2) + float64(s3*x3))
+		dot4(&s, r0[4:], r1[3:], r2[2:], r3[1:], x[i+4:])
+		rest += (float64(s[0]*x0) + float64(s[1]*x1)) + (float64(s[2]*x2) + float64(s[3]*x3))
 	}
 	for ; i < n; i++ {
 		row := a[:n-i]
