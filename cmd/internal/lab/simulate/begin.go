@@ -14,13 +14,15 @@ import (
 // labels that clients will send. All seeds share it.
 type Beginning struct {
 	records []stream.Record
-	more    []stream.Event             // labels to come; a tenth is wrong, which raises an alarm
+	more    []stream.Event             // labels to come; three in ten are wrong, which raises alarms
 	store   string                     // a directory
 	sums    map[[sha256.Size]byte]bool // of the models in it
 }
 
-// settled is how many labels a model of eight numbers needs until its alarm for labels stands.
-const settled = 1800
+// settled is after how many labels a model soon raises an alarm where labels are wrong. A model keeps what it
+// needs to withdraw each of the last 2,500, which is most of its bytes: with more labels all that reads and
+// writes models is slower.
+const settled = 1000
 
 // NewBeginning makes a beginning in an empty directory. It is called in a bubble of
 // testing/synctest.
@@ -35,12 +37,12 @@ func NewBeginning(dir string) (*Beginning, error) {
 		}
 		for j, name := range config.Dense {
 			x := r.NormFloat64()
-			if j < 4 && spam {
-				x += 1.6
+			if j < 2 && spam {
+				x += 2.26
 			}
 			e.Body.Vector = append(e.Body.Vector, stream.Number{Name: name, Value: x})
 		}
-		if wrong := i >= settled && r.Float64() < .1; spam != wrong {
+		if wrong := i >= settled && r.Float64() < .3; spam != wrong {
 			e.Label = stream.Spam
 		}
 		if i%4 == 3 {

@@ -21,7 +21,7 @@ import (
 // config is the models': small, and quick to raise an alarm.
 var config = model.Config{
 	TableBits: 8, DuplicateWindow: 1000, TextExperts: []string{"lean"}, VectorEnsembles: []string{},
-	Dense: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+	Dense: []string{"a", "b", "c"},
 }
 
 // remote returns a log as a node sees it.
@@ -30,7 +30,7 @@ func (n *node) remote(d *disk, name string) *remote { return &remote{n, d, name}
 // second is the configuration of a second model that begins with the log.
 var second = model.Config{
 	TableBits: 8, DuplicateWindow: 500, TextExperts: []string{"lean"}, VectorEnsembles: []string{},
-	Dense: []string{"a", "b", "c", "d"},
+	Dense: []string{"a", "b"},
 }
 
 // learner returns the configuration of a learner as a service makes it.

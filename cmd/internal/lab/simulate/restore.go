@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -163,7 +162,7 @@ func (w *World) rebase() {
 	defer w.mu.Unlock()
 	w.bases++
 	to := filepath.Join(w.vault.path, fmt.Sprint("base-", w.bases))
-	if err := os.CopyFS(to, os.DirFS(w.vault.current())); err != nil {
+	if err := copyStore(to, w.vault.current()); err != nil {
 		w.violations = append(w.violations, err.Error())
 	}
 	w.base = &Beginning{store: to, sums: w.begin.sums}

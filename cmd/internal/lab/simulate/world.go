@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -192,7 +191,7 @@ func newWorld(plan Plan, begin *Beginning, dir string) (*World, error) {
 	if err := w.append(&w.events, begin.records); err != nil {
 		return nil, err
 	}
-	if err := os.CopyFS(filepath.Join(dir, "now"), os.DirFS(begin.store)); err != nil {
+	if err := copyStore(filepath.Join(dir, "now"), begin.store); err != nil {
 		return nil, err
 	}
 	var err error
@@ -428,7 +427,7 @@ func (v *vault) flipNewest(seed uint64) (undo func() error, err error) {
 			return err
 		}
 		info, err := d.Info()
-		if err == nil && info.Size() > 0 && strings.Contains(path, "chunk") && !info.ModTime().Before(at) {
+		if err == nil && info.Size() > 0 && isChunk(path) && !info.ModTime().Before(at) {
 			newest, at = path, info.ModTime()
 		}
 		return err
@@ -441,10 +440,10 @@ func (v *vault) flipNewest(seed uint64) (undo func() error, err error) {
 		return undo, err
 	}
 	whole := slices.Clone(b)
-	undo = func() error { return os.WriteFile(newest, whole, 0o600) }
+	undo = func() error { return rewrite(newest, whole) }
 	r := random(seed, newest[len(newest)-8:])
 	b[r.IntN(len(b))] ^= 1 << r.IntN(8)
-	return undo, errors.Join(os.Chmod(newest, 0o600), os.WriteFile(newest, b, 0o600))
+	return undo, rewrite(newest, b)
 }
 
 // newNode returns a node that nobody supervises.
