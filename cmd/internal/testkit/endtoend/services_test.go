@@ -182,7 +182,7 @@ func TestKillUp(t *testing.T) {
 
 // up --once prints the same as eval, with any flags.
 func TestUpIsEval(t *testing.T) {
-	file := writeMail(t, 800)
+	file := writeMail(t, 400)
 	withdrawals := filepath.Join(t.TempDir(), "withdrawals.jsonl")
 	if err := os.WriteFile(withdrawals, []byte(`{"id":"a","label":"spam","text":"cheap pills"}
 {"id":"b","label":"ham","text":"lunch on friday"}
