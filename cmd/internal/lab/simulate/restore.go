@@ -68,7 +68,10 @@ func (stopped) Path() string { return "the store" }
 // restores takes a backup under traffic. Later the learners stop, the store is lost or older, and the
 // log may be lost too. Then it restores the backup and starts the learners.
 func (w *World) restores(i Incident) {
-	dir := filepath.Join(w.vault.path, "backup "+i.At.String())
+	w.mu.Lock()
+	w.backups++
+	dir := filepath.Join(w.vault.path, fmt.Sprint("backup ", w.backups)) // two may be taken at the same moment
+	w.mu.Unlock()
 	var taken *backup.Index
 	if !w.command(i, "backup", func(ctx context.Context, o operator) (err error) {
 		taken, err = backup.Take(ctx, dir, o.opener)

@@ -65,6 +65,7 @@ type World struct {
 	held        map[string]int       // processes that do not start
 	losses      int                  // of the store
 	bases       int                  // that there have been
+	backups     int                  // that were begun
 	shadowed    bool                 // there is a second model
 	fromVersion bool                 // it began as a version of the first one
 	withdrawals []withdrawal         // that were written
