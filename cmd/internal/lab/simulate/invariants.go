@@ -324,7 +324,7 @@ func (w *World) checkCandidate(records []stream.Record, calm *calmed, dir string
 		return err
 	}
 	want := calm
-	if _, err := os.Stat(filepath.Join(w.base.store, candidate)); err == nil || !w.fromVersion {
+	if _, err := os.Stat(filepath.Join(w.base.store, candidate)); err == nil || !w.fromVersion || w.anew {
 		if want, err = w.alone(records, dir, candidate, (*World).runShadow); err != nil {
 			return err
 		}

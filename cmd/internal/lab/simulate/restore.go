@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -169,4 +170,7 @@ func (w *World) rebase() {
 		w.violations = append(w.violations, err.Error())
 	}
 	w.base = &Beginning{store: to, sums: w.begin.sums}
+	if _, err := os.Stat(filepath.Join(to, candidate)); err != nil && w.shadowed {
+		w.anew = true
+	}
 }

@@ -68,6 +68,7 @@ type World struct {
 	backups     int                  // that were begun
 	shadowed    bool                 // there is a second model
 	fromVersion bool                 // it began as a version of the first one
+	anew        bool                 // but was lost with its log, and has begun with the new one
 	withdrawals []withdrawal         // that were written
 	pinned      map[string]pin       // by model
 	mayAnswer   map[string]bool      // models that were promoted, and the first one
