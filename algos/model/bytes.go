@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -104,6 +105,7 @@ func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
 		return nil, fmt.Errorf("model of %d events: it is damaged: %w", m.events, m.broken)
 	}
 	start := len(dst)
+	dst = slices.Grow(dst, m.roughSize())
 	dst = append(dst, make([]byte, headerSize)...)
 	var length [sectionCount]int
 	for s := range sectionCount {
@@ -123,6 +125,19 @@ func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
 	}
 	binary.LittleEndian.AppendUint64(header, xxhash.Sum64(header))
 	return binary.LittleEndian.AppendUint64(dst, xxhash.Sum64(dst[start:])), nil
+}
+
+// roughSize returns the size of m's bytes or, with tables, a little more. Without it append would copy
+// tables that it has written, for each of the last ones, and leave as much garbage.
+func (m *Model) roughSize() int {
+	const rest = 2 << 20 // sites, seen and labels are the largest, and have a bound: 1.7 MB with the defaults
+	tables := 0
+	for _, s := range m.submodels {
+		if s != nil && s.experts != nil {
+			tables += s.tablesSize()
+		}
+	}
+	return headerSize + tables + min(tables, rest) + trailerSize
 }
 
 func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {

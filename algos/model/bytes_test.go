@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -110,6 +111,22 @@ func renamed(b []byte, old, new string) []byte {
 	b = append(append(bytes.Clone(b[:at]), section...), make([]byte, 8)...)
 	binary.LittleEndian.PutUint64(b[lastLength:], uint64(len(section)))
 	return sound(b)
+}
+
+// A save allocates about what it returns: it does not grow table by table.
+func TestBytesAreAllocatedOnce(t *testing.T) {
+	m := newModel(t, model.Config{})
+	apply(t, m, madeUp(50, 12))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	b, err := m.AppendBinary(nil)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; float64(got) > 1.25*float64(len(b)) {
+		t.Errorf("%d bytes were allocated for %d", got, len(b))
+	}
 }
 
 // A save appends, and what is behind the tables does not move them.
