@@ -86,6 +86,10 @@ type Answered interface {
 // answers from others. That model never changes.
 type Served func(sha256 [sha256.Size]byte) *model.Model
 
+// Saved takes a checkpoint that was just saved, with the version's number. It is the callee's, with its
+// memory.
+type Saved func(c *state.Checkpoint, version int64)
+
 // A Config describes a learner.
 type Config struct {
 	Follow      follow.Config // the log of events, and how it is followed
@@ -106,6 +110,7 @@ type Config struct {
 	Observe     func(Applied)       // called in order for each record; may be nil
 	Answered    Answered            // told of the labels of mail; nil: nobody wants them
 	Served      Served              // nil: no scorer is in this process
+	Saved       Saved               // nil: the same
 	Announce    func(*stream.Alert) // called once for each change of an alarm; default: log it
 	Metrics     *Metrics            // may be nil
 	Log         *slog.Logger

@@ -128,6 +128,10 @@ func (w *worker) startSave(ctx context.Context) error {
 		begun := time.Now()
 		s.version, s.err = w.l.cfg.Store.Save(ctx, c)
 		s.took = time.Since(begun)
+		if s.err == nil && w.l.cfg.Saved != nil {
+			handed := *c
+			w.l.cfg.Saved(&handed, s.version)
+		}
 	})
 	return nil
 }
@@ -194,13 +198,14 @@ func (w *worker) takeIn() error {
 			"version_before", w.status.Version, "version", s.version)
 	}
 	w.noteSaved(s.copied, s.version)
-	w.size = len(s.copied.Model)
-	if w.l.cfg.SaveBytes > 0 { // the next save is a while away
-		w.saveBytes = nil
+	size := len(s.copied.Model)
+	w.size = size
+	if w.l.cfg.SaveBytes > 0 || w.l.cfg.Saved != nil { // the next save is a while away, or they are another's now
+		w.saveBytes, s.copied.Model = nil, nil
 	}
 	w.unsavedSince = w.sinceCopy
 	w.publishStatus()
-	w.l.cfg.Metrics.saved(s.took, len(s.copied.Model))
+	w.l.cfg.Metrics.saved(s.took, size)
 	w.l.cfg.Metrics.trust.show(w.model.Sources())
 	w.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next,
 		"took", s.took)

@@ -2,9 +2,11 @@ package scorer
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +30,9 @@ type Store interface {
 // readAgain is how long a scorer leaves a corrupt checkpoint alone. The bit may be wrong only in what was read,
 // and on a quiet stream, or while a version is pinned, no other checkpoint comes.
 const readAgain = 30 * time.Second
+
+// largeModel is from how many bytes on the memory of a load is given back at once. That takes some 10 ms.
+const largeModel = 8 << 20
 
 // askTimeout bounds the questions of a poll. The load of a checkpoint has the limits of the
 // store, which follow its speed.
@@ -67,6 +72,8 @@ type loader struct {
 	tried  state.Heading // what was loaded last, or could not be served; zero: load at the next poll in any case
 	bad    error         // why tried, or what replaced it, is not served; nil if the model was made of it
 	again  time.Time     // when tried is read again, because it was corrupt; zero: it was not
+	handed *handed       // what need not be read from the store; nil: nothing. Only during a poll
+	swaps  int           // of current
 	newest int64         // the largest version that was tried in the present history of the store
 	down   bool          // the last question to the store failed, which was logged
 }
@@ -154,7 +161,7 @@ func (l *loader) follow(ctx context.Context) error {
 	var checkpoint *state.Checkpoint
 	var version int64
 	if err == nil {
-		checkpoint, version, err = l.store.Load(ctx, state.Served)
+		checkpoint, version, err = l.load(ctx, &named)
 	}
 	if err != nil && (ctx.Err() != nil || errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrTransient)) {
 		return err
@@ -164,7 +171,12 @@ func (l *loader) follow(ctx context.Context) error {
 	}
 	before := l.bad
 	l.state, l.tried, l.newest = following, named, max(l.newest, named.Version)
+	swaps := l.swaps
 	l.bad = l.take(named, version, checkpoint, err)
+	if l.swaps != swaps && len(checkpoint.Model) >= largeModel {
+		checkpoint = nil
+		debug.FreeOSMemory() // the bytes, and the model before: else they stay until as much has been allocated again
+	}
 	l.again = time.Time{}
 	switch {
 	case errors.Is(err, state.ErrCorrupt), err == nil && version < named.Version:
@@ -180,6 +192,28 @@ func (l *loader) follow(ctx context.Context) error {
 			"model", l.name, "version", named.Version, "error", advice.Add(l.bad))
 	}
 	return nil
+}
+
+// handed is a checkpoint that the learner of this process has saved as a version.
+type handed struct {
+	checkpoint *state.Checkpoint
+	version    int64
+}
+
+// is reports whether the checkpoint is what the store names.
+func (h *handed) is(named *state.Heading) bool {
+	c := h.checkpoint
+	return h.version == named.Version && c.Position.Next == named.Next && c.Epoch == named.Epoch &&
+		c.Writer == named.Writer && hex.EncodeToString(c.ModelSHA256[:]) == named.Model
+}
+
+// load returns the checkpoint that the store names. It reads none that was handed.
+func (l *loader) load(ctx context.Context, named *state.Heading) (*state.Checkpoint, int64, error) {
+	if h := l.handed; h != nil && h.is(named) {
+		l.handed = nil // its memory is free once the model is made
+		return h.checkpoint, h.version, nil
+	}
+	return l.store.Load(ctx, state.Served)
 }
 
 // behind reports whether what is named is not as far in the log as what is served.
@@ -200,6 +234,7 @@ func (l *loader) take(named state.Heading, version int64, c *state.Checkpoint, e
 			return err
 		}
 		l.current.Store(fresh)
+		l.swaps++
 		l.metrics.swaps.Inc()
 		l.log.Debug("another model is served",
 			"model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events, "positions", fresh.ref.Positions)

@@ -10,6 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"hamlet/state"
+	"hamlet/state/redis"
 	"hamlet/stream"
 )
 
@@ -233,5 +234,65 @@ func TestLostPinIsSaid(t *testing.T) {
 		if n := strings.Count(log.String(), message); n != 1 {
 			t.Errorf("%q is logged %d times, want once:\n%s", message, n, log)
 		}
+	}
+}
+
+// A readStore counts the checkpoints that are read.
+type readStore struct {
+	*redis.Store
+	loads int
+}
+
+func (c *readStore) Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error) {
+	c.loads++
+	return c.Store.Load(ctx, which)
+}
+
+// What the learner of this process has just saved is served without a read, if the store names it. Anything
+// else is read.
+func TestHandedCheckpointIsNotRead(t *testing.T) {
+	r := miniredis.RunT(t)
+	store := &readStore{Store: openStore(t, r)}
+	teacher := newTeacher(t, store.Store)
+	s := New(Config{Store: store})
+	saved := func() (c *state.Checkpoint, version int64, sum string) {
+		t.Helper()
+		teacher.learn(10)
+		sum = teacher.save()
+		c, version, err := store.Store.Load(patience(t), state.Head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, version, sum
+	}
+	check := func(when, sum string, loads int) {
+		t.Helper()
+		s.follower.poll(patience(t))
+		if got := s.follower.current(); got == nil || got.ref.SHA256 != sum || store.loads != loads {
+			t.Errorf("%s: %+v is served after %d reads, want %s after %d", when, got, store.loads, sum, loads)
+		}
+		teacher.check(predicted(t, s.follower.answering.Load()))
+	}
+	c, version, first := saved()
+	s.Saved(c, version)
+	check("handed", first, 0)
+
+	old := c
+	_, _, second := saved()
+	s.Saved(old, version)
+	check("an older one is handed", second, 1)
+
+	c, version, third := saved()
+	s.Saved(c, version+1)
+	check("a number that the store does not name", third, 2)
+
+	c, version, _ = saved()
+	if err := store.Pin(t.Context(), version-1); err != nil {
+		t.Fatal(err)
+	}
+	s.Saved(c, version)
+	check("another version is pinned", third, 2)
+	if s.follower.handed.Load() != nil || s.follower.answering.Load().handed != nil {
+		t.Error("the memory of a checkpoint that is not served is kept")
 	}
 }

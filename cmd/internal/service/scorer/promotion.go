@@ -30,6 +30,8 @@ type follower struct {
 	metrics *metrics
 	log     *slog.Logger
 
+	handed atomic.Pointer[handed] // by the learner of this process; nil: nothing since the last poll
+
 	// Written by the polling goroutine, read by all.
 	answering atomic.Pointer[loader]
 	promotion atomic.Pointer[state.Promotion] // nil: the own model answers
@@ -56,6 +58,7 @@ func (c *follower) stale() bool { return c.behind.Load() || c.answering.Load().s
 
 // poll asks what is promoted, and brings the served model up to date once.
 func (c *follower) poll(ctx context.Context) {
+	given := c.handed.Swap(nil) // before the store is asked, which names it by now
 	err := c.ask(ctx)
 	answering := c.answering.Load()
 	switch {
@@ -75,7 +78,11 @@ func (c *follower) poll(ctx context.Context) {
 		}
 	}
 	if answering != nil {
+		if answering.name == c.name {
+			answering.handed = given
+		}
 		answering.poll(ctx)
+		answering.handed = nil
 	}
 	c.behind.Store(err != nil || c.wanted.Model != c.answering.Load().name)
 }

@@ -30,6 +30,7 @@ import (
 
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/process/clock"
+	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/questions"
 )
@@ -138,6 +139,13 @@ func (s *Scorer) Served(sha256 [sha256.Size]byte) *model.Model {
 		return current.model
 	}
 	return nil
+}
+
+// Saved takes a checkpoint of the scorer's own model that was saved as a version just now, by a learner of
+// this process. The next poll makes the served model of it, if the store names it, and need not read and
+// verify the files.
+func (s *Scorer) Saved(c *state.Checkpoint, version int64) {
+	s.follower.handed.Store(&handed{c, version})
 }
 
 func (s *Scorer) noModel() *questions.Refusal {

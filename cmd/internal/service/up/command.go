@@ -194,7 +194,7 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	learning.Served = answers.Served
+	learning.Served, learning.Saved = answers.Served, answers.Saved
 	opened, err := c.doors(s, events, stdio.Err)
 	if err != nil {
 		return err
