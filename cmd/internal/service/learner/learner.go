@@ -111,6 +111,7 @@ type Config struct {
 	Answered    Answered            // told of the labels of mail; nil: nobody wants them
 	Served      Served              // nil: no scorer is in this process
 	Saved       Saved               // nil: the same
+	Unasked     bool                // nobody waits for a model: the first save is after SaveEvery, not at once
 	Announce    func(*stream.Alert) // called once for each change of an alarm; default: log it
 	Metrics     *Metrics            // may be nil
 	Log         *slog.Logger

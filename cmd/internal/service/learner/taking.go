@@ -248,7 +248,9 @@ func (w *worker) activate(seen state.Lease, began time.Time) {
 	w.phase, w.followed = active, lineage{w.lease.Epoch, w.lease.Writer}
 	w.l.watch.hold(w.lease)
 	w.l.cfg.Metrics.taken(why)
-	w.lastSave = began.Add(-w.l.cfg.SaveEvery) // soon
+	if w.lastSave = began; !w.l.cfg.Unasked {
+		w.lastSave = began.Add(-w.l.cfg.SaveEvery) // soon
+	}
 	if n := w.backlog.forgotten; n > 0 {
 		w.log.Warn("the state was long not saved: a standby could not keep all predictions, and some events have none",
 			"predictions", n)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -88,6 +89,15 @@ It learns the sources, then answers. Its doors are those of hamlet gateway.`
 // saveBytes is about what saves write in a minute to the machine's own disk, at the default of --save-every. Who gives
 // another value knows what it writes.
 const saveBytes = 30e6
+
+// unaskedSaveEvery is the default of --save-every where nobody can ask: what a save spares then is learning again
+// after a crash, which takes less than the minute.
+const unaskedSaveEvery = time.Minute
+
+// unasked reports whether the command ends after its stream, and no door is open until then.
+func (c *Command) unasked(dir *machine.Dir) bool {
+	return c.Once && dir != nil && c.NATS.InProcess != nil && !c.Doors.Any() && c.HTTP == "" && c.Metrics == "" && c.Console == ""
+}
 
 // upFiles are the open files and connections that up needs: measured, 40 (November 2026). The
 // rest is for clients.
@@ -187,14 +197,22 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 		if learning.Predictions != nil {
 			learning.Predictions = machine.Waiting(learning.Predictions)
 		}
-		// Models are loaded as a whole, and dropped as a whole: with Go's 100 twice the memory is held.
-		debug.SetGCPercent(50)
+	}
+	if dir != nil {
+		// Most of the heap is tables, which hold no pointers: to collect is cheap, and with Go's 100 the
+		// garbage may be as large as the tables.
+		debug.SetGCPercent(25)
 	}
 	answers, err := s.OpenScorer(c.Scorer, 0, nats.ServiceConfig{})
 	if err != nil {
 		return err
 	}
-	learning.Served, learning.Saved = answers.Served, answers.Saved
+	unasked := c.unasked(dir)
+	if learning.Unasked = unasked; !unasked {
+		learning.Served, learning.Saved = answers.Served, answers.Saved
+	} else if learning.SaveEvery == learner.SaveEvery {
+		learning.SaveEvery = unaskedSaveEvery
+	}
 	opened, err := c.doors(s, events, stdio.Err)
 	if err != nil {
 		return err
@@ -221,7 +239,7 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 	return start(ctx, config{
 		set: s, learner: learning, scorer: answers, http: server, doors: opened, console: pages,
 		dir: dir, relearn: len(c.Kafka.Kafka) == 0 && c.Redis.Redis == "",
-		input: src, from: c.From, once: c.Once, log: log,
+		input: src, from: c.From, once: c.Once, unasked: unasked, log: log,
 		ingest:   ingest.Config{Events: source, Rate: c.Rate, Rejected: rejections.Add, Log: log},
 		progress: newProgress(stdio.Err, src.Total()),
 		done: func(r *report.Result) error {

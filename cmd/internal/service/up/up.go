@@ -50,6 +50,7 @@ type config struct {
 	ingest   ingest.Config
 	from     int                        // the metrics leave out the first so many events
 	once     bool                       // end after the stream
+	unasked  bool                       // nobody can ask it: the scorer does not run, and holds no model
 	progress *progressLine              // shows alerts too; off a terminal they are logged
 	done     func(*report.Result) error // called when the stream has been learnt and saved
 	log      *slog.Logger
@@ -103,7 +104,9 @@ func start(ctx context.Context, cfg config) error {
 		return err
 	})
 	g.Go(func() error { r.tend(serving); return nil })
-	g.Go(func() error { return cfg.scorer.Run(answering) })
+	if !cfg.unasked {
+		g.Go(func() error { return cfg.scorer.Run(answering) })
+	}
 	var taking sync.WaitGroup
 	door := func(serve func(context.Context) error) {
 		taking.Add(1)
