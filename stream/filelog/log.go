@@ -59,9 +59,10 @@ import (
 )
 
 const (
-	segmentBytes = 8 << 20 // of a closed segment, about
-	groupBytes   = 4 << 20 // of one write, about
-	readBytes    = 4 << 20 // that Read returns where the caller does not say
+	segmentBytes = 8 << 20   // of a closed segment, about
+	groupBytes   = 4 << 20   // of one write, about
+	readBytes    = 4 << 20   // that Read returns where the caller does not say
+	fillBytes    = 256 << 10 // that are read of a file at a time: what is read behind the limit is read again
 	markAfter    = time.Second
 	maxCursors   = 16
 )

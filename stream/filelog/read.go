@@ -251,7 +251,7 @@ func (s *scan) frame() (f frame, err error) {
 		if want = more; s.at+int64(want) > s.size {
 			return f, errShort // the segment ends within it
 		}
-		if err := s.fill(int64(max(want, min(s.most.Bytes+64<<10, 1<<20)))); err != nil {
+		if err := s.fill(int64(max(want, min(s.most.Bytes+64<<10, fillBytes)))); err != nil {
 			return f, err
 		}
 	}
