@@ -40,11 +40,12 @@ func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 	return nil
 }
 
-// framesSize returns about how many bytes the frames of the next request take.
+// framesSize returns at least how many bytes the frames of the next request take, and a little more.
 func framesSize(records []stream.Record) (n int) {
-	const numbers = 16 // the time, and the lengths of the parts
+	const length = 3 // of a part that a record may have, at most
 	for i := range records {
-		if n += frameSize + numbers + records[i].Size(); n >= groupBytes {
+		parts := 2 + 2*len(records[i].Headers) // the key, the number of headers, their keys and values
+		if n += frameSize + 8 + length*parts + records[i].Size(); n >= groupBytes {
 			break
 		}
 	}
