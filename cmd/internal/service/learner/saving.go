@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"hamlet/cmd/internal/service/follow"
@@ -114,6 +115,9 @@ func (l *Learner) Save() { l.saveNow.Store(true) }
 // startSave copies the model and starts to save the copy.
 func (w *worker) startSave(ctx context.Context) error {
 	w.lastSave = time.Now()
+	if w.l.cfg.SaveBytes > 0 { // saves are rare, and each copy is new memory: it is not to come on top of garbage
+		debug.FreeOSMemory()
+	}
 	c, err := w.copyModel()
 	if err != nil {
 		return err

@@ -171,10 +171,13 @@ func (l *loader) follow(ctx context.Context) error {
 	}
 	before := l.bad
 	l.state, l.tried, l.newest = following, named, max(l.newest, named.Version)
+	large := err == nil && len(checkpoint.Model) >= largeModel
+	if large {
+		debug.FreeOSMemory() // what the load has left, so that the model does not come on top of it
+	}
 	swaps := l.swaps
 	l.bad = l.take(named, version, checkpoint, err)
-	if l.swaps != swaps && len(checkpoint.Model) >= largeModel {
-		checkpoint = nil
+	if l.swaps != swaps && large {
 		debug.FreeOSMemory() // the bytes, and the model before: else they stay until as much has been allocated again
 	}
 	l.again = time.Time{}
