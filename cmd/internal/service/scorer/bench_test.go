@@ -2,7 +2,10 @@ package scorer
 
 import (
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,6 +77,86 @@ func BenchmarkRoundTrip(b *testing.B) {
 			b.ReportMetric(float64(took[int(q*float64(len(took)-1))].Nanoseconds())/1e3, name+label)
 		}
 	}
+}
+
+// BenchmarkInFlight asks for real mail over one connection, 64 questions of a mail at a time, and questions of
+// 64 mails as JSON, four at a time, in turns; and it parses and predicts as many on all processors. It reports how many
+// a second each way gives, and the part of the last that the first two are.
+func BenchmarkInFlight(b *testing.B) {
+	const many, batches = 64, 4
+	mails, m := taught(b, 1500)
+	r := miniredis.RunT(b)
+	save(b, m, r)
+	url := startNATS(b)
+	start(b, Config{Questions: over(connect(b, url)), Store: openStore(b, r)})
+	c, err := nats.NewClient(connect(b, url), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var lists [][]byte
+	for list := range slices.Chunk(mails[:len(mails)/many*many], many) {
+		data := []byte{'['}
+		for i, raw := range list {
+			if i > 0 {
+				data = append(data, ',')
+			}
+			e := stream.Event{Body: stream.Body{Kind: stream.Mail, Mail: raw}}
+			if data, err = e.AppendJSON(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if data = append(data, ']'); len(data) < 1<<20 { // what a NATS carries
+			lists = append(lists, data)
+		}
+	}
+	// each calls do for 0 to n−1 in so many goroutines, and returns how many mails a second that is.
+	each := func(n, goroutines, mails int, do func(i int) error) float64 {
+		var next atomic.Int64
+		var all sync.WaitGroup
+		begin := time.Now()
+		for range goroutines {
+			all.Go(func() {
+				for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+					if err := do(i); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		return float64(n*mails) / time.Since(begin).Seconds()
+	}
+	ask := func(data []byte, kind string) error {
+		_, err := c.Ask(b.Context(), questions.Question{Body: data, ContentType: kind})
+		return err
+	}
+	predictors := sync.Pool{New: func() any { return m.NewPredictor() }}
+	var single, listed, alone, ofSingle, ofListed []float64
+	for b.Loop() {
+		n := len(lists) * many
+		single = append(single, each(n, many, 1, func(i int) error { return ask(mails[i], questions.Mail) }))
+		listed = append(listed, each(len(lists), batches, many, func(i int) error { return ask(lists[i], questions.JSON) }))
+		alone = append(alone, each(n, runtime.GOMAXPROCS(0), 1, func(i int) error {
+			body, _, err := example.Body("", &stream.Body{Kind: stream.Mail, Mail: mails[i]})
+			if err != nil {
+				return err
+			}
+			p := predictors.Get().(*model.Predictor)
+			defer predictors.Put(p)
+			_, err = p.Predict(&body)
+			return err
+		}))
+		k := len(alone) - 1
+		ofSingle, ofListed = append(ofSingle, single[k]/alone[k]), append(ofListed, listed[k]/alone[k])
+	}
+	for name, v := range map[string][]float64{
+		"single/s": single, "batch/s": listed, "alone/s": alone, "single/alone": ofSingle, "batch/alone": ofListed,
+	} {
+		slices.Sort(v)
+		b.ReportMetric(v[len(v)/2], name)
+	}
+	b.ReportMetric(0, "ns/op")
 }
 
 // taught returns the first n messages of the SpamAssassin corpus, reduced, and a
