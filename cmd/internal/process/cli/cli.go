@@ -195,14 +195,17 @@ type Subcommand string
 func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 	helped := false
 	file := &fileResolver{name: p.Name}
-	if p.Shared != nil {
+	grammar, commands := p.Grammar, []kong.Option(nil)
+	if fileOf(args) == "" { // a file may name the flags of all commands
+		grammar, commands = reduce(grammar, args)
+	} else if p.Shared != nil {
 		shared, err := kong.New(p.Shared, p.Vars)
 		if err != nil {
 			return nil, fmt.Errorf("shared flags of %s: %w", p.Name, err)
 		}
 		file.shared, _ = flagNames(shared.Model.Node)
 	}
-	parser, err := kong.New(p.Grammar,
+	options := append([]kong.Option{
 		kong.Name(p.Name),
 		kong.Description(p.Description),
 		kong.Vars{"version": p.Version},
@@ -216,7 +219,8 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 		kong.Resolvers(file),
 		kong.WithHyphenPrefixedParameters(true),
 		kong.Bind(p.Bind...),
-	)
+	}, commands...)
+	parser, err := kong.New(grammar, options...)
 	if err != nil {
 		return nil, fmt.Errorf("flags of %s: %w", p.Name, err)
 	}

@@ -62,20 +62,26 @@ type Mapping struct {
 // nameKey is the key of a mapping that stands for the flag of the mapping's name.
 const nameKey = "name"
 
-// load reads the file that --config or HAMLET_CONFIG names. It passes the settings of
-// the mapping on and leaves its flag's value in the mapping's place.
-func (r *fileResolver) load(args []string, mapping Mapping) error {
-	r.path = os.Getenv("HAMLET_CONFIG")
+// fileOf returns the path that --config or HAMLET_CONFIG gives, "" without one.
+func fileOf(args []string) string {
+	path := os.Getenv("HAMLET_CONFIG")
 	for i, a := range args {
 		if a == "--" {
 			break
 		}
 		if v, ok := strings.CutPrefix(a, "--config="); ok {
-			r.path = v
+			path = v
 		} else if a == "--config" && i+1 < len(args) {
-			r.path = args[i+1]
+			path = args[i+1]
 		}
 	}
+	return path
+}
+
+// load reads the file that --config or HAMLET_CONFIG names. It passes the settings of
+// the mapping on and leaves its flag's value in the mapping's place.
+func (r *fileResolver) load(args []string, mapping Mapping) error {
+	r.path = fileOf(args)
 	if r.path == "" {
 		return nil
 	}
