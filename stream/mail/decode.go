@@ -5,12 +5,10 @@ import (
 	"encoding/base64"
 	"io"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	gomessage "github.com/emersion/go-message"
 	"github.com/emersion/go-message/charset"
-	"github.com/jhillyerd/enmime/v2"
 	"golang.org/x/text/encoding/charmap"
 )
 
@@ -42,11 +40,6 @@ func (enc encoding) name() string {
 // maxLenient bounds the bytes of a message that are decoded as enmime does; see
 // MEASURED.md. Models depend on it.
 const maxLenient = 256 << 10
-
-// lenient decodes broken transfer encodings. Its charset detection races, so it is
-// off.
-var lenient = enmime.NewParser(enmime.DisableCharacterDetection(true),
-	enmime.DisableTextConversion(true), enmime.MaxStoredPartErrors(1))
 
 // appendText appends the text of a text part with this encoded body.
 func (s *scanner) appendText(dst []byte, e *entity, body []byte) []byte {
@@ -96,22 +89,6 @@ func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
 		return body
 	}
 	return decoded
-}
-
-func lenientQuoted(body []byte) (decoded []byte, ok bool) {
-	return decodeLenient(quotedPrintable, body)
-}
-
-// decodeLenient undoes a transfer encoding with enmime. Its result for base64 is the
-// law that lenientBase64 obeys.
-func decodeLenient(enc encoding, body []byte) (decoded []byte, ok bool) {
-	part, err := lenient.ReadParts(io.MultiReader(
-		strings.NewReader("Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: "+enc.name()+"\r\n\r\n"),
-		bytes.NewReader(body)))
-	if err != nil {
-		return nil, false
-	}
-	return part.Content, true
 }
 
 // lenientBase64 returns what enmime makes of broken base64, in linear time: two

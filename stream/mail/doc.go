@@ -68,7 +68,7 @@
 //
 // # Why not a library
 //
-// Transfer encodings and charsets are go-message's and enmime's, character references
+// Transfer encodings and charsets are go-message's, character references
 // are x/net/html's. The rest is written here. net/mail, go-message and enmime refuse
 // malformed headers that old and hostile mail has, give no byte positions, and write
 // headers in a form of their own. mime.WordDecoder and mime.ParseMediaType refuse
