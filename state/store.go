@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
+	"strings"
 	"time"
 )
 
-var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-
 // IsModelName reports whether a model may have the name: 1 to 64 of a–z, 0–9 and the hyphen. Package
 // stream has the same.
-func IsModelName(name string) bool { return modelName.MatchString(name) }
+func IsModelName(name string) bool {
+	return 1 <= len(name) && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
 
 // A Store keeps the checkpoints of one model. Package storetest has its laws. Its methods may be
 // called concurrently.

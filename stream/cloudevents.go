@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -38,11 +37,11 @@ const (
 	typeSuffix  = ".v1"
 )
 
-var modelName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-
 // IsModelName reports whether a model may have the name: 1 to 64 of a–z, 0–9 and the hyphen. Package
 // state has the same.
-func IsModelName(name string) bool { return modelName.MatchString(name) }
+func IsModelName(name string) bool {
+	return 1 <= len(name) && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
 
 // CheckModelName returns an error in words if no model may have the name.
 func CheckModelName(name string) error {

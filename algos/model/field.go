@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"hamlet/algos/ensemble"
 	"hamlet/algos/text"
@@ -23,8 +24,8 @@ type Field struct {
 
 // Fields returns all fields of a Config, in its order.
 func Fields() []Field {
-	all := make([]Field, len(fields))
-	for i, f := range fields {
+	all := make([]Field, len(fields()))
+	for i, f := range fields() {
 		all[i] = f.Field
 		if f.of(&Config{}).Kind() == reflect.Slice && f.words != nil {
 			all[i].Help += ": " + strings.Join(f.words(), ", ") + "."
@@ -44,7 +45,8 @@ type field struct {
 	some        bool            // an empty list means the default, so Set refuses it
 }
 
-var fields = collect(reflect.TypeFor[Config](), "", nil)
+// fields is made when it is first used: most commands start without.
+var fields = sync.OnceValue(func() []field { return collect(reflect.TypeFor[Config](), "", nil) })
 
 // collect returns the fields of a struct type and of the structs in it.
 func collect(t reflect.Type, prefix string, index []int) (all []field) {
@@ -108,11 +110,11 @@ func (f *field) of(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().F
 
 // find returns the field of that key.
 func find(key string) (*field, error) {
-	i := slices.IndexFunc(fields, func(f field) bool { return f.Key == key })
+	i := slices.IndexFunc(fields(), func(f field) bool { return f.Key == key })
 	if i < 0 {
 		return nil, fmt.Errorf("%s: the configuration of a model has no such key", quote(key))
 	}
-	return &fields[i], nil
+	return &fields()[i], nil
 }
 
 // Set parses value into the field of that key: a number, true or false, a word, or a
@@ -193,8 +195,8 @@ func format(v reflect.Value) string {
 
 // fillDefaults replaces zero fields by the defaults of their tags.
 func fillDefaults(c *Config) {
-	for i := range fields {
-		f := &fields[i]
+	for i := range fields() {
+		f := &fields()[i]
 		if v := f.of(c); f.fallback != "" && v.IsZero() {
 			if err := parse(v, f.fallback); err != nil {
 				panic(err) // a tag of ours
@@ -205,8 +207,8 @@ func fillDefaults(c *Config) {
 
 // checkTags checks a filled Config against the bounds and words of the tags.
 func checkTags(c *Config) (errs []error) {
-	for i := range fields {
-		f := &fields[i]
+	for i := range fields() {
+		f := &fields()[i]
 		switch v := f.of(c); {
 		case v.Kind() == reflect.Slice:
 			errs = append(errs, f.checkList(v.Interface().([]string))...)
@@ -243,8 +245,8 @@ func (c Config) Differences(model Config) []string { return c.differences(model,
 // differences is Differences. If fixed, it omits Adoptable fields.
 func (c Config) differences(model Config, fixed bool) (all []string) {
 	c, model = c.filled(), model.filled()
-	for i := range fields {
-		f := &fields[i]
+	for i := range fields() {
+		f := &fields()[i]
 		here, there := f.of(&c), f.of(&model)
 		if fixed && f.Adoptable || reflect.DeepEqual(here.Interface(), there.Interface()) {
 			continue

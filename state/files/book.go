@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"hamlet/state"
@@ -62,7 +63,9 @@ const (
 
 var (
 	castagnoli   = crc32.MakeTable(crc32.Castagnoli)
-	manifestName = regexp.MustCompile(`^([0-9]{1,18})-([0-9a-f]{64})\.manifest$`)
+	manifestName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([0-9]{1,18})-([0-9a-f]{64})\.manifest$`)
+	})
 )
 
 func (v *version) file() string { return fmt.Sprintf("%d-%s%s", v.Number, v.Identity, manifestEnd) }
@@ -193,7 +196,7 @@ func (s *Store) tidy() (found []version, err error) {
 		if strings.HasPrefix(e.Name(), unfinished) {
 			s.dir.step()
 			_ = os.Remove(filepath.Join(s.folder, e.Name()))
-		} else if is := manifestName.FindStringSubmatch(e.Name()); is != nil {
+		} else if is := manifestName().FindStringSubmatch(e.Name()); is != nil {
 			number, err := strconv.ParseInt(is[1], 10, 64)
 			if err == nil && number > 0 {
 				found = append(found, version{Number: number, Identity: is[2]})

@@ -10,11 +10,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"hamlet/state"
 )
 
-var chunkName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var chunkName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{64}$`)
+})
 
 // sweep deletes the manifests that the books have dropped, and then the chunks that no manifest in the
 // directory names. What cannot be deleted, and what somebody uses, stays until the next save.
@@ -115,7 +118,7 @@ func (d *Dir) sweepChunks() error {
 		}
 		for _, e := range entries {
 			path := filepath.Join(d.path, chunkFolder, folder.Name(), e.Name())
-			if named[path] || !chunkName.MatchString(e.Name()) && !strings.HasPrefix(e.Name(), unfinished) {
+			if named[path] || !chunkName().MatchString(e.Name()) && !strings.HasPrefix(e.Name(), unfinished) {
 				continue
 			}
 			d.step()

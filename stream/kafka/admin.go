@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -38,7 +39,9 @@ func (cfg Config) Ping(ctx context.Context) error {
 }
 
 // topicName is org.apache.kafka.common.internals.Topic.validate's rule.
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+var topicName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+})
 
 // Ensure creates a topic of one partition unless it exists. 0 means the broker's default for
 // replication and for retention; a negative retention means that records are never deleted. An
@@ -49,7 +52,7 @@ func (cfg Config) Ensure(ctx context.Context, name string, replication int, rete
 		return err
 	}
 	// kfake accepts any name. Checking here makes both brokers refuse the same names.
-	if name == "." || name == ".." || !topicName.MatchString(name) {
+	if name == "." || name == ".." || !topicName().MatchString(name) {
 		return fmt.Errorf("create topic %q: %w: a topic's name has 1 to 249 letters, digits, '.', '_' and '-'", name,
 			ErrUnknownTopic)
 	}

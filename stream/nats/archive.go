@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -213,13 +214,15 @@ func NewMailArchiveReader(conn *natsgo.Conn, model string) (*MailArchiveReader, 
 const mostMail = mail.MaxReduced + 4<<10
 
 // A mail's identity, by mail.Identity.
-var identityForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var identityForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{32}$`)
+})
 
 // Get returns the message of this identity, or an error that wraps [ErrNotArchived]. It takes two
 // seconds at most. A message that has another identity than its name says is an error.
 func (r *MailArchiveReader) Get(ctx context.Context, identity string) (ArchivedMail, error) {
 	m := ArchivedMail{Identity: identity}
-	if !identityForm.MatchString(identity) {
+	if !identityForm().MatchString(identity) {
 		return m, fmt.Errorf("kept mail: %q is no identity of a mail: %w", stream.Clip(identity, 64), ErrNotArchived)
 	}
 	if !r.conn.IsConnected() {

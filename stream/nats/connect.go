@@ -110,7 +110,7 @@ func connect(cfg Config, every time.Duration) (*natsgo.Conn, error) {
 	}
 	if cfg.User != "" || cfg.Password != "" {
 		identity = append(identity, natsgo.UserInfo(cfg.User, cfg.Password))
-		if subjectToken.MatchString(cfg.User) {
+		if subjectToken().MatchString(cfg.User) {
 			options = append(options, natsgo.CustomInboxPrefix(natsgo.InboxPrefix+cfg.User))
 		}
 	}
@@ -183,7 +183,9 @@ func (f *failures) tell(err error) {
 }
 
 // subjectToken is a user's name that can be a part of a subject as it stands.
-var subjectToken = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var subjectToken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+})
 
 // connectError says what to do about err.
 func connectError(at string, err error) error {

@@ -337,7 +337,9 @@ func refuses(last error, stream, prefix string) bool {
 	return prefix != "" && strings.HasPrefix(subject, prefix) || strings.Contains(subject+".", "."+stream+".")
 }
 
-var permissionsViolation = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "([^"]+)"`)
+var permissionsViolation = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "([^"]+)"`)
+})
 
 // violation returns what a server refused by err, Publish or Subscription, and its
 // subject. It returns "" for any other error.
@@ -345,7 +347,7 @@ func violation(err error) (operation, subject string) {
 	if !errors.Is(err, natsgo.ErrPermissionViolation) {
 		return "", ""
 	}
-	m := permissionsViolation.FindStringSubmatch(err.Error())
+	m := permissionsViolation().FindStringSubmatch(err.Error())
 	if m == nil {
 		return "", ""
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"hamlet/stream/mail"
@@ -43,9 +44,15 @@ func deliveryTime(raw []byte) time.Time {
 }
 
 var (
-	comment  = regexp.MustCompile(`\([^()]*\)`)
-	blanks   = regexp.MustCompile(`\s+`)
-	zoneName = regexp.MustCompile(` [A-Za-z][A-Za-z ]*$`)
+	comment = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\([^()]*\)`)
+	})
+	blanks = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\s+`)
+	})
+	zoneName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(` [A-Za-z][A-Za-z ]*$`)
+	})
 )
 
 // dateLayouts are formats of dates in mail that violate RFC 5322.
@@ -75,8 +82,8 @@ func parseDate(s string) time.Time {
 	if t, err := netmail.ParseDate(s); err == nil {
 		return plausible(t)
 	}
-	s = comment.ReplaceAllString(s, " ")
-	s = strings.TrimSpace(blanks.ReplaceAllString(s, " "))
+	s = comment().ReplaceAllString(s, " ")
+	s = strings.TrimSpace(blanks().ReplaceAllString(s, " "))
 	if day, after, ok := strings.Cut(s, " "); ok && isDayName(strings.TrimSuffix(day, ",")) {
 		s = after
 	} else if day, after, ok := strings.Cut(s, ","); ok && isDayName(day) {
@@ -88,7 +95,7 @@ func parseDate(s string) time.Time {
 				return plausible(t)
 			}
 		}
-		shorter := zoneName.ReplaceAllString(s, "") // without the zone's name
+		shorter := zoneName().ReplaceAllString(s, "") // without the zone's name
 		if shorter == s {
 			return time.Time{}
 		}
@@ -103,12 +110,14 @@ var zones = map[string]string{
 }
 
 // lastWord matches a zone's name after the time. A comment may follow.
-var lastWord = regexp.MustCompile(`[0-9]\s+([A-Za-z][A-Za-z0-9/_]*)(\s*\(.*)?$`)
+var lastWord = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[0-9]\s+([A-Za-z][A-Za-z0-9/_]*)(\s*\(.*)?$`)
+})
 
 // withOffset replaces the name of a zone by its offset. Package time knows only the names
 // of the machine's local zone.
 func withOffset(s string) string {
-	m := lastWord.FindStringSubmatchIndex(s)
+	m := lastWord().FindStringSubmatchIndex(s)
 	if m == nil {
 		return s
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A command is the first word of a request.
@@ -68,8 +69,10 @@ const (
 	longPast = 1.5 // the newest version, and all after it
 )
 
-var firstLine = regexp.MustCompile(`^(PROCESS|CHECK|SYMBOLS|REPORT|REPORT_IFSPAM|HEADERS|TELL|SKIP|PING) ` +
-	`SPAMC/(\d{1,3}(?:\.\d{1,3})?)\s*$`)
+var firstLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(PROCESS|CHECK|SYMBOLS|REPORT|REPORT_IFSPAM|HEADERS|TELL|SKIP|PING) ` +
+		`SPAMC/(\d{1,3}(?:\.\d{1,3})?)\s*$`)
+})
 
 // readRequest reads up to the message. Lines end with \n or \r\n. r has a buffer of
 // maxLine bytes at least.
@@ -79,7 +82,7 @@ func readRequest(r *bufio.Reader) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := firstLine.FindStringSubmatch(line)
+	m := firstLine().FindStringSubmatch(line)
 	if m == nil {
 		return nil, refuse("no command of this protocol")
 	}

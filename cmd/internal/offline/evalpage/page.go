@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"hamlet/cmd/internal/show/chart"
@@ -17,7 +18,9 @@ import (
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Parse(pageText))
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(pageText))
+})
 
 // A pageData is what the template shows.
 type pageData struct {
@@ -64,7 +67,7 @@ func (r *Recorder) Write(dir string, result *report.Result, command string, now 
 	}
 	data.OtherSources = r.others.events
 	var b bytes.Buffer
-	if err := page.Execute(&b, data); err != nil {
+	if err := page().Execute(&b, data); err != nil {
 		return fmt.Errorf("page of the report: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "index.html"), b.Bytes(), 0o644); err != nil {

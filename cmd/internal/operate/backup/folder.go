@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"hamlet/cmd/internal/process/secretfile"
@@ -36,7 +37,9 @@ const (
 	nameTime    = "20060102T150405.000Z" // in the name of an index
 )
 
-var indexName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{3}Z-([0-9a-f]{32})\.json$`)
+var indexName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{3}Z-([0-9a-f]{32})\.json$`)
+})
 
 func (f folder) chunk(name [sha256.Size]byte) string {
 	text := hex.EncodeToString(name[:])
@@ -177,7 +180,7 @@ func (f folder) list() (names []string, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if indexName.MatchString(e.Name()) {
+		if indexName().MatchString(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -192,7 +195,7 @@ func (f folder) index(name string) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := indexName.FindStringSubmatch(name)
+	want := indexName().FindStringSubmatch(name)
 	if sum := sha256.Sum256(b); want == nil || hex.EncodeToString(sum[:16]) != want[1] {
 		return nil, fmt.Errorf("%w: the file %s does not have the hash in its name", state.ErrCorrupt, name)
 	}

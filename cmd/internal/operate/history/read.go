@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -77,7 +78,7 @@ func (f *Filter) Match() func(e *stream.JournalEntry, label stream.Label) bool {
 func (f *Filter) holding() func(line []byte) bool {
 	var values [][]byte
 	for _, v := range []string{f.ID, stream.MessageIDHash(f.MessageID), f.Verdict, f.Door, f.Tenant} {
-		if plain.MatchString(v) {
+		if plain().MatchString(v) {
 			values = append(values, []byte(v))
 		}
 	}
@@ -90,7 +91,9 @@ func (f *Filter) holding() func(line []byte) bool {
 }
 
 // plain matches what stands in JSON, and in a line of the journal, as it is.
-var plain = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
+var plain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
+})
 
 func contradicts(verdict stream.Decision, label stream.Label) bool {
 	return verdict == stream.DecideSpam && label == stream.Ham || verdict == stream.DecideHam && label == stream.Spam

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"hamlet/cmd/internal/web/page"
 )
@@ -27,14 +28,16 @@ type request struct {
 }
 
 // anIncident is the form of an incident's id: model, partition, event.
-var anIncident = regexp.MustCompile(`^[a-z0-9-]+\.[0-9]{1,10}\.[0-9]{1,20}$`)
+var anIncident = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9-]+\.[0-9]{1,10}\.[0-9]{1,20}$`)
+})
 
 // mostIncident bounds the id of an incident, in bytes.
 const mostIncident = 128
 
 func ask(form url.Values) (a request, err error) {
 	a.Do, a.Incident = form.Get("do"), form.Get("incident")
-	if a.Incident != "" && (len(a.Incident) > mostIncident || !anIncident.MatchString(a.Incident)) {
+	if a.Incident != "" && (len(a.Incident) > mostIncident || !anIncident().MatchString(a.Incident)) {
 		return request{}, errors.New("the address names an incident, but not by its id, such as default.0.6102")
 	}
 	switch a.Do {

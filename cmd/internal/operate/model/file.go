@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"hamlet/algos/model"
@@ -30,7 +31,9 @@ const schema = 1
 const manifestEntry, modelEntry = "0/manifest", "0/model"
 
 // ofPartitions matches the entries of a file of hamlet 0.1.0 that has models of partitions.
-var ofPartitions = regexp.MustCompile(`^[1-9][0-9]*/`)
+var ofPartitions = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[1-9][0-9]*/`)
+})
 
 func writeArchive(w io.Writer, c *state.Checkpoint) error {
 	archive := tar.NewWriter(w)
@@ -103,7 +106,7 @@ func readArchive(b []byte) (*state.Checkpoint, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: read the archive: %w", state.ErrCorrupt, err)
 		}
-		if ofPartitions.MatchString(h.Name) {
+		if ofPartitions().MatchString(h.Name) {
 			return nil, fmt.Errorf("its entry %s: %w: learn the log again, made with \"hamlet log merge\"",
 				h.Name, state.ErrPartitions)
 		}

@@ -91,7 +91,7 @@ func (c *Command) check() error {
 		err = errors.Join(err, cli.Usagef("--source: the name is empty"))
 	}
 	for _, id := range c.IDs {
-		if !identityForm.MatchString(id) {
+		if !identityForm().MatchString(id) {
 			err = errors.Join(err, cli.Usagef("%s is not the identity of a mail: 32 digits of 0-9 and a-f", cli.Cell(id)))
 		}
 	}

@@ -112,7 +112,7 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	id := r.URL.Query().Get("id")
 	switch {
-	case id != "" && !identityForm.MatchString(id):
+	case id != "" && !identityForm().MatchString(id):
 		status, v.Problem = http.StatusBadRequest, "This is not the identity of a mail: 32 digits of 0-9 and a-f."
 	default:
 		reading, stop := context.WithTimeout(ctx, h.cfg.Bound/2)
@@ -233,7 +233,7 @@ func (h *handler) post(w http.ResponseWriter, r *http.Request) {
 	label, err := stream.ParseLabel(what)
 	u := access.FromContext(r.Context())
 	switch {
-	case !identityForm.MatchString(id), what != skip && (err != nil || label == stream.Unlabelled):
+	case !identityForm().MatchString(id), what != skip && (err != nil || label == stream.Unlabelled):
 		h.site.Fail(w, r, http.StatusBadRequest, "A message is spam, ham, or skipped. This form said something else.")
 		return
 	case what == skip:

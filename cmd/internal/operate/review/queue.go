@@ -59,11 +59,13 @@ func (r *ring[T]) add(v T) (gone T, full bool) {
 }
 
 // A mail's identity. Texts and vectors have other names.
-var identityForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var identityForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{32}$`)
+})
 
 // Add takes a line of the journal, an answer or a label. Lines may come in any order.
 func (q *Queue) Add(e *stream.JournalEntry) {
-	if !identityForm.MatchString(e.ID) {
+	if !identityForm().MatchString(e.ID) {
 		return
 	}
 	q.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"hamlet/cmd/internal/process/cli"
@@ -19,20 +20,24 @@ type Bound struct {
 func (b Bound) given() bool { return b.event != 0 || !b.at.IsZero() }
 
 var (
-	plainEvent = regexp.MustCompile(`^(?:(\d+):)?(\d+)$`)           // a partition, as in hamlet 0.1.0; event
-	ofIncident = regexp.MustCompile(`^([a-z0-9-]+)\.(\d+)\.(\d+)$`) // model, partition, event
+	plainEvent = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:(\d+):)?(\d+)$`) // a partition, as in hamlet 0.1.0; event
+	})
+	ofIncident = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([a-z0-9-]+)\.(\d+)\.(\d+)$`) // model, partition, event
+	})
 )
 
 // ParseBound reads the value of a flag or field: an event such as 5210, the id of an incident of
 // the model, a duration before now, or a time.
 func ParseBound(name, text, model string, now time.Time) (Bound, error) {
-	if m := ofIncident.FindStringSubmatch(text); m != nil {
+	if m := ofIncident().FindStringSubmatch(text); m != nil {
 		if m[1] != model {
 			return Bound{}, cli.Usagef("%s: %s is an incident of model %s, not of %s", name, text, m[1], model)
 		}
 		return eventBound(name, text, m[2], m[3])
 	}
-	if m := plainEvent.FindStringSubmatch(text); m != nil {
+	if m := plainEvent().FindStringSubmatch(text); m != nil {
 		return eventBound(name, text, m[1], m[2])
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {

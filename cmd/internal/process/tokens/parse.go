@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,11 +29,13 @@ const (
 
 var keys = []string{keyName, keySHA256, keySources, keyTenants, keyActions, keyAnySource}
 
-var tokenName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+var tokenName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+})
 
 // checkName returns an error if no token may have the name.
 func checkName(name string) error {
-	if !tokenName.MatchString(name) {
+	if !tokenName().MatchString(name) {
 		return errors.New("1 to 64 of a–z, 0–9, dot, - and _ are wanted, the first a letter or a digit")
 	}
 	return nil

@@ -277,7 +277,9 @@ func (d *Dir) Close() error {
 func (d *Dir) Store(model string) (state.Store, error) { return d.models.Store(model) }
 
 // logName is the rule that Kafka has for the name of a topic.
-var logName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+var logName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+})
 
 func (d *Dir) folder(log string) string { return filepath.Join(d.path, "logs", log) }
 
@@ -345,7 +347,7 @@ func (d *Dir) Open(name string) (stream.Topic, error) {
 }
 
 func checkName(name string) error {
-	if name == "." || name == ".." || !logName.MatchString(name) {
+	if name == "." || name == ".." || !logName().MatchString(name) {
 		return fmt.Errorf("log %q: %w: a name has 1 to 249 letters, digits, '.', '_' and '-'", name, stream.ErrNoLog)
 	}
 	return nil

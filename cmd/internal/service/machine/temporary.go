@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"hamlet/cmd/internal/process/secretfile"
@@ -15,7 +16,9 @@ const (
 	temporaryMark = ".temporary" // the file that says that a directory is one
 )
 
-var temporaryFolder = regexp.MustCompile(`^` + temporaryName + `[0-9]+$`)
+var temporaryFolder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^` + temporaryName + `[0-9]+$`)
+})
 
 // Temporary makes a directory for a machine that ends with its program. remove deletes it. It deletes
 // those of this user's programs that were killed.
@@ -43,7 +46,7 @@ func Temporary() (path string, remove func(), err error) {
 // abandoned reports whether Temporary has made a directory, for this user, and not just now: its program may be
 // about to lock it.
 func abandoned(dir string) bool {
-	if !temporaryFolder.MatchString(filepath.Base(dir)) {
+	if !temporaryFolder().MatchString(filepath.Base(dir)) {
 		return false
 	}
 	info, err := os.Lstat(dir)

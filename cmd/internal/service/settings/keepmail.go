@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -83,7 +84,9 @@ func orApart(conn *natsgo.Conn, flag, address, name string, access NATSAccess,
 }
 
 // plainUser is a name that may stand in a subject.
-var plainUser = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var plainUser = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+})
 
 // ConnectApart connects to a NATS that a flag names with its user and password, and waits for it
 // if it is away. access gives the TLS alone. Answers come below _INBOX.USER.
@@ -95,7 +98,7 @@ func ConnectApart(flag, address, name string, access NATSAccess, log *slog.Logge
 	}
 	cfg.Wait = true
 	first, _, _ := strings.Cut(address, ",")
-	if u, err := url.Parse(first); err == nil && plainUser.MatchString(u.User.Username()) {
+	if u, err := url.Parse(first); err == nil && plainUser().MatchString(u.User.Username()) {
 		cfg.Inbox = natsgo.InboxPrefix + u.User.Username()
 	}
 	conn, err := nats.Connect(cfg)

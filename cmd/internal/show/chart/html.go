@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // colourStyle has the colours on dark pages. Those on light ones are in the drawing.
@@ -40,7 +41,11 @@ const Style = `:root{color-scheme:light dark}
 // tableRows bounds the rows of a figure's table. A longer series is thinned out evenly.
 const tableRows = 200
 
-var figure = template.Must(template.New("figure").Parse(`<figure class="chart">
+var figure = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("figure").Parse(figureText))
+})
+
+const figureText = `<figure class="chart">
 {{- with .Title}}<p class="chart-title">{{.}}</p>{{end}}
 {{- with .Key}}<p class="chart-key">{{range .}}<span>{{.Drawing}}{{.Name}}</span> {{end}}</p>{{end}}
 {{- .SVG}}<figcaption>
@@ -52,7 +57,7 @@ var figure = template.Must(template.New("figure").Parse(`<figure class="chart">
  {{- if $i}}<td>{{$text}}</td>{{else}}<th scope="row">{{$text}}</th>{{end}}{{end}}</tr>
 {{end}}</tbody></table></div>{{with .Note}}<p>{{.}}</p>{{end}}</details>{{end -}}
 </figcaption></figure>
-`))
+`
 
 // HTML draws the chart as a <figure> for a page that holds Style.
 func (c *Chart) HTML() (template.HTML, error) {
@@ -62,7 +67,7 @@ func (c *Chart) HTML() (template.HTML, error) {
 	}
 	head, rows, note := c.table()
 	var text strings.Builder
-	err = figure.Execute(&text, map[string]any{
+	err = figure().Execute(&text, map[string]any{
 		"Title": c.Title, "Caption": c.Caption, "SVG": template.HTML(svg),
 		"Key": c.htmlKey(), "Head": head, "Rows": rows, "Note": note,
 	})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"sync"
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
@@ -21,7 +22,9 @@ type Flags struct {
 	Host        []string `help:"Name by which browsers know the console. May repeat." placeholder:"NAME"`
 }
 
-var headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
+var headerName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
+})
 
 // Check reports what contradicts another flag, or the address at which the console listens.
 func (f Flags) Check(addr string, tls bool) error {
@@ -44,7 +47,7 @@ func (f Flags) Check(addr string, tls bool) error {
 		errs = append(errs, cli.Usagef("--user-header: give --host too, the name by which browsers know the console"))
 	}
 	for _, h := range []string{f.UserHeader, f.RolesHeader} {
-		if h != "" && !headerName.MatchString(h) {
+		if h != "" && !headerName().MatchString(h) {
 			errs = append(errs, cli.Usagef("%q is no name of a header", h))
 		}
 	}

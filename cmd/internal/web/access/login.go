@@ -15,6 +15,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -32,7 +33,9 @@ func isLogin(p string) bool {
 //go:embed login.html
 var loginHTML string
 
-var loginTemplate = template.Must(template.New("login").Parse(loginHTML))
+var loginTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("login").Parse(loginHTML))
+})
 
 // A loginPage is what login.html shows.
 type loginPage struct {
@@ -54,7 +57,7 @@ type loginPage struct {
 func (g *Guard) page(w http.ResponseWriter, r *http.Request, status int, p loginPage) {
 	p.Style, p.Field = g.cfg.Style, FormField
 	var b bytes.Buffer
-	if err := loginTemplate.Execute(&b, p); err != nil {
+	if err := loginTemplate().Execute(&b, p); err != nil {
 		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -139,11 +140,13 @@ func parseUsers(data []byte) (table, error) {
 // nobody is a hash that no known password has.
 var nobody = []byte("$2a$12$aaaaaaaaaaaaaaaaaaaaaOaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
 
-var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`)
+var userName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`)
+})
 
 // checkName returns an error if no user of the file may have the name.
 func checkName(name string) error {
-	if !userName.MatchString(name) {
+	if !userName().MatchString(name) {
 		return errors.New("name: 1 to 64 of letters, digits and ._@+- are wanted, the first a letter or a digit")
 	}
 	return nil

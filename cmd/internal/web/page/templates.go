@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"hamlet/cmd/internal/show/chart"
@@ -23,10 +24,12 @@ import (
 var own embed.FS
 
 // Templates are a page's templates in the common frame. They are safe for concurrent use.
-type Templates struct{ parsed *template.Template }
+type Templates struct {
+	parsed func() *template.Template // once
+}
 
-// Parse reads the templates of a page: "content", and one for each fragment. It panics where
-// they are wrong.
+// Parse returns the templates of a page: "content", and one for each fragment. They are read when the page is first
+// shown, because most commands show none and start as fast as they can. It panics then where they are wrong.
 //
 // Their functions beside those of html/template:
 //
@@ -44,13 +47,16 @@ type Templates struct{ parsed *template.Template }
 //	{{bytes .N}}        1.2 MiB
 //	{{chart .C}}        a *chart.Chart as a figure
 func Parse(files fs.FS, names ...string) *Templates {
-	t := template.Must(template.New("layout").Funcs(functions(access.User{}, time.Time{})).ParseFS(own, "layout.html"))
-	return &Templates{template.Must(t.ParseFS(files, names...))}
+	return &Templates{sync.OnceValue(func() *template.Template {
+		t := template.New("layout").Funcs(functions(access.User{}, time.Time{}))
+		t = template.Must(t.ParseFS(own, "layout.html"))
+		return template.Must(t.ParseFS(files, names...))
+	})}
 }
 
 // execute draws a template for a user.
 func (t *Templates) execute(w io.Writer, name string, u access.User, now time.Time, data any) error {
-	clone, err := t.parsed.Clone() // the functions know who reads
+	clone, err := t.parsed().Clone() // the functions know who reads
 	if err != nil {
 		return fmt.Errorf("copy the templates: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 )
@@ -97,11 +98,13 @@ func shown(f *kong.Flag) string {
 	return scalar(text)
 }
 
-var plainScalar = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
+var plainScalar = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
+})
 
 // scalar returns a value as YAML writes it. Only a plain word or number goes without quotes.
 func scalar(text string) string {
-	if plainScalar.MatchString(text) {
+	if plainScalar().MatchString(text) {
 		return text
 	}
 	return strconv.Quote(text)

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"hamlet/state"
 	"hamlet/stream"
@@ -119,14 +120,16 @@ type topic struct {
 	Configs    map[string]string `json:"configs"`
 }
 
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+var topicName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+})
 
 // valid reports whether a name is one of a topic, and so of a folder.
 func (t *topic) valid() bool {
 	if t.Name == "." || t.Name == ".." || t.Partitions < 1 || t.Partitions > 100_000 {
 		return false
 	}
-	return topicName.MatchString(t.Name)
+	return topicName().MatchString(t.Name)
 }
 
 // refused returns why no model here can go on with its topics, and what leads out. The error wraps

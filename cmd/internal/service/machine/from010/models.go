@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"hamlet/state"
 	"hamlet/state/files"
@@ -35,7 +36,9 @@ type model struct {
 // A span is where bytes are in the snapshot.
 type span struct{ at, size int64 }
 
-var modelKey = regexp.MustCompile(`^hamlet:\{([a-z0-9-]{1,64})\}:([0-9]+):(.*)$`)
+var modelKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^hamlet:\{([a-z0-9-]{1,64})\}:([0-9]+):(.*)$`)
+})
 
 // readModels scans a snapshot for the models of a database. What it passes over it says in log.
 func readModels(s *snapshot, database int, log *slog.Logger, read func(bytes int64) error) ([]*model, error) {
@@ -44,7 +47,7 @@ func readModels(s *snapshot, database int, log *slog.Logger, read func(bytes int
 	var several []string
 	others := 0
 	err := s.scan(func(k *key) error {
-		is := modelKey.FindStringSubmatch(k.name)
+		is := modelKey().FindStringSubmatch(k.name)
 		switch {
 		case is == nil:
 			others++
