@@ -24,6 +24,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -85,6 +87,7 @@ type IO struct {
 // Main runs a command with the process's arguments and streams, and exits the
 // process. SIGINT, SIGTERM and a lost terminal end ctx; a second signal kills.
 func Main(name string, run func(ctx context.Context, args []string, stdio IO) error) {
+	collectLater()
 	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
 	context.AfterFunc(ctx, stop) // from here on a signal has its default effect
 	err := run(ctx, os.Args[1:], IO{&interruptible{ctx: ctx, from: os.Stdin}, os.Stdout, os.Stderr})
@@ -100,6 +103,16 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 		}
 	}
 	os.Exit(Status(err))
+}
+
+// collectLater has the first collection of garbage begin at some 11 MB of heap in place of 2.8. A command that answers
+// once ends before: a collection was an eighth of its time. The first collection sets all as it was.
+func collectLater() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	debug.SetGCPercent(400)
+	runtime.AddCleanup(new(*int), func(usual int) { debug.SetGCPercent(usual) }, 100)
 }
 
 // An interruptedError is the error of a command that a signal ended. Its text says
@@ -195,9 +208,9 @@ type Subcommand string
 func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 	helped := false
 	file := &fileResolver{name: p.Name}
-	grammar, commands := p.Grammar, []kong.Option(nil)
+	grammar, commands := p.Grammar, []kong.Option{p.Vars}
 	if fileOf(args) == "" { // a file may name the flags of all commands
-		grammar, commands = reduce(grammar, args)
+		grammar, commands = reduce(grammar, p.Vars, args)
 	} else if p.Shared != nil {
 		shared, err := kong.New(p.Shared, p.Vars)
 		if err != nil {
@@ -209,7 +222,6 @@ func Parse(p Program, args []string, stdio IO) (*kong.Context, error) {
 		kong.Name(p.Name),
 		kong.Description(p.Description),
 		kong.Vars{"version": p.Version},
-		p.Vars,
 		kong.Writers(stdio.Out, stdio.Err),
 		kong.Exit(func(int) { helped = true }),
 		kong.Help(printHelp),
