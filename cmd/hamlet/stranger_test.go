@@ -56,7 +56,7 @@ func (w *watched) String() string {
 var ownLine = regexp.MustCompile(`(?m)^  (log|nats) +(?:nats://)?(\S+)$`)
 
 // startUp starts hamlet up on two texts and waits until it serves.
-func startUp(t *testing.T, args ...string) *runningUp {
+func startUp(t testing.TB, args ...string) *runningUp {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "texts")
 	if err := os.WriteFile(file, []byte("spam\twin a prize\nham\tlunch on friday\n"), 0o600); err != nil {
