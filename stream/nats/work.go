@@ -41,7 +41,9 @@ type endpointStats struct {
 
 // take returns an endpoint's handler. micro calls it for one message at a time, so it
 // only queues the message, or refuses it if the queue is full. It answers Info itself,
-// so that an overloaded service still says what it serves.
+// so that an overloaded service still says what it serves. To answer all here, without the
+// queue, was no faster for one connection: BenchmarkRoundTrip had medians of 83 to 86 µs with
+// the queue and 84 to 87 without, and of 64 to 67 for the echo (five turns, 29 November 2026).
 func (s *Service) take(endpoint string) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		j := job{endpoint: endpoint, reply: r.Reply(), header: r.Headers(), data: r.Data(), arrived: time.Now()}
