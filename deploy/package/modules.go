@@ -55,8 +55,7 @@ func (r *Release) copyright(ctx context.Context) (string, error) {
 		return "", err
 	}
 	folders := [][2]string{{"Go's standard library", strings.TrimSpace(goroot)}}
-	// stream/mail/quoted.go is made of a file of enmime, which is no module of the programs.
-	args := []string{"list", "-m", "-json", "github.com/jhillyerd/enmime/v2"}
+	args := []string{"list", "-m", "-json"}
 	for _, m := range deps {
 		args = append(args, m.Path)
 	}

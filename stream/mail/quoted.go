@@ -1,115 +1,56 @@
 package mail
 
-// This file is made of internal/coding/quotedprint.go of github.com/jhillyerd/enmime/v2, which has this notice:
-//
-// The MIT License (MIT)
-//
-// Copyright (c) 2012-2016 James Hillyerd, All Rights Reserved
-//
-// Permission is hereby granted, free of charge, to any person obtaining a copy of
-// this software and associated documentation files (the "Software"), to deal in
-// the Software without restriction, including without limitation the rights to
-// use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of
-// the Software, and to permit persons to whom the Software is furnished to do so,
-// subject to the following conditions:
-//
-// The above copyright notice and this permission notice shall be included in all
-// copies or substantial portions of the Software.
-//
-// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-// IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS
-// FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
-// COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER
-// IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
-// CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
-
 import (
-	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"mime/quotedprintable"
 )
 
-// lenientQuoted returns what enmime makes of broken quoted-printable. Models have learnt that, and so the rule stays.
-// enmime itself brings packages that print tables, and they made every start of a program slower.
+// maxQuotedLine is where a line of quoted-printable without an end is broken. [quotedprintable.Reader] takes lines of
+// up to 4,096 bytes.
+const maxQuotedLine = 1024
+
+// lenientQuoted decodes quoted-printable that keeps too little of RFC 2045, section 6.7. A "=" that begins neither an
+// escape nor a soft line break stands for itself, and so does a byte that should have been escaped. Such bytes are
+// escaped, and [quotedprintable.Reader] decodes the rest by the rules. It is what enmime makes of a body, which
+// models have learnt, without the packages that enmime brings into every start of a program.
 func lenientQuoted(body []byte) (decoded []byte, ok bool) {
-	clean := &quotedCleaner{in: bufio.NewReader(bytes.NewReader(body))}
-	decoded, err := io.ReadAll(quotedprintable.NewReader(clean))
+	const digits = "0123456789ABCDEF"
+	strict := make([]byte, 0, len(body)+len(body)/16)
+	begin := 0 // of the last line
+	for i, c := range body {
+		stands := c == '\t' || c == '\r' || c == '\n' || ' ' <= c && c <= '~'
+		length := len(strict) - begin
+		if c == '=' || !stands {
+			length += len("3D") // an escape stays on one line
+		}
+		if length >= maxQuotedLine {
+			strict = append(strict, "=\r\n"...)
+			begin = len(strict)
+		}
+		if c == '=' {
+			stands = endsEscape(body[i+1:])
+		}
+		if !stands {
+			strict = append(strict, '=', digits[c>>4], digits[c&15])
+			continue
+		}
+		if strict = append(strict, c); c == '\r' || c == '\n' {
+			begin = len(strict)
+		}
+	}
+	decoded, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(strict)))
 	return decoded, err == nil
 }
 
-// A quotedCleaner makes quoted-printable of what is nearly that: it escapes what [quotedprintable.Reader] refuses.
-type quotedCleaner struct {
-	in       *bufio.Reader
-	overflow []byte // what did not fit into the last Read
-	lineLen  int
+// endsEscape reports whether b begins with what follows the "=" of an escape or of a soft line break.
+func endsEscape(b []byte) bool {
+	if len(b) > 0 && b[0] == '\n' {
+		return true
+	}
+	return len(b) > 1 && (b[0] == '\r' && b[1] == '\n' || isHex(b[0]) && isHex(b[1]))
 }
 
-// maxQuotedLine is the longest line without a soft line break. The reader after it has a buffer of 4,096 bytes.
-const maxQuotedLine = 1024
-
-// Read implements [io.Reader].
-func (q *quotedCleaner) Read(dst []byte) (n int, err error) {
-	if len(q.overflow) > 0 {
-		n = copy(dst, q.overflow)
-		q.overflow = q.overflow[n:]
-	}
-	write := func(b ...byte) {
-		fits := copy(dst[n:], b)
-		q.overflow = append(q.overflow, b[fits:]...)
-		n += fits
-		q.lineLen += len(b)
-	}
-	softBreak := func() {
-		write('=', '\r', '\n')
-		q.lineLen = 0
-	}
-	// room breaks the line where so many bytes beyond the next would not fit, so that no break parts an escape.
-	room := func(bytes int) {
-		if q.lineLen+bytes >= maxQuotedLine {
-			softBreak()
-		}
-	}
-	for n < len(dst) {
-		var b byte
-		if b, err = q.in.ReadByte(); err != nil {
-			return n, err
-		}
-		if q.lineLen >= maxQuotedLine {
-			softBreak()
-			if n == len(dst) {
-				break
-			}
-		}
-		switch {
-		case b == '=':
-			room(2)
-			var next []byte
-			if next, err = q.in.Peek(2); err != nil && err != io.EOF {
-				return 0, err
-			}
-			if isQuotedEscape(next) {
-				write(b)
-			} else {
-				write('=', '3', 'D')
-			}
-		case b == '\r' || b == '\n':
-			write(b)
-			q.lineLen = 0
-		case b != '\t' && (b < ' ' || '~' < b):
-			room(2)
-			write(fmt.Appendf(nil, "=%02X", b)...)
-		default:
-			write(b)
-		}
-	}
-	return n, err
-}
-
-// isQuotedEscape reports whether "=" before v is an escape or a soft line break.
-func isQuotedEscape(v []byte) bool {
-	isHex := func(b byte) bool { return '0' <= b && b <= '9' || 'A' <= b && b <= 'F' || 'a' <= b && b <= 'f' }
-	return len(v) > 0 && v[0] == '\n' ||
-		len(v) > 1 && (v[0] == '\r' && v[1] == '\n' || isHex(v[0]) && isHex(v[1]))
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' || 'a' <= c && c <= 'f'
 }
