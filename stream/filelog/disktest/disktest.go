@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -104,6 +105,22 @@ func (d *Disk) Cut() *Disk {
 		after.Files[name], after.durable[name] = made[i], made[i]
 	}
 	return after
+}
+
+// Flip changes a bit that the medium has kept, of the first file, by name, in which bit says which: its number
+// in the bytes, or −1. It reports whether there is one.
+func (d *Disk) Flip(bit func(b []byte) int64) bool {
+	d.Lock()
+	defer d.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
+		i := d.Files[name]
+		if at := bit(i.Now); at >= 0 && at/8 < int64(len(i.durable)) {
+			i.Now[at/8] ^= 1 << (at % 8)
+			i.durable[at/8] ^= 1 << (at % 8)
+			return true
+		}
+	}
+	return false
 }
 
 // Create implements [disk.Folder].
