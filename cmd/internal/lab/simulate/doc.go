@@ -11,6 +11,12 @@
 // everything, waits until all is quiet, and returns what does not hold: see check.go. A plan that
 // fails is made smaller by [Minimise] while it fails.
 //
+// # Clocks
+//
+// A node's wall clock shows in what it writes: the times of records, and when a model was saved. There it is wrong
+// by what an incident says, and whoever reads it has another clock. Go's deadlines and pauses do not depend on the
+// wall clock, and are not wrong here either.
+//
 // # Repeating
 //
 // Time is synctest's. What a call draws depends on the seed, the node, the port, the method and

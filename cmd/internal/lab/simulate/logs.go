@@ -29,7 +29,7 @@ type onFiles struct {
 
 // open makes the log one in files, on a disk that may have one. The power may fail in the midst of it.
 func (d *disk) open(on *disktest.Disk) error {
-	log, err := filelog.OpenIn(on, "log", filelog.Options{SegmentBytes: 128 << 10})
+	log, err := filelog.OpenIn(on, "log", filelog.Options{SegmentBytes: 32 << 10})
 	if err == nil {
 		d.files.Store(&onFiles{log, on})
 	}
@@ -183,9 +183,14 @@ func (l *remote) Append(ctx context.Context, records ...stream.Record) error {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := l.call(ctx, portLog, l.name+".Append", func() error {
 			if time.Now().UnixNano() < l.disk.full.Load() {
+				l.world.effect(Full)
 				return fmt.Errorf("append to %s: %w", l.name, stream.ErrFull)
 			}
-			return l.world.append(l.disk, l.at(records))
+			err := l.world.append(l.disk, l.at(records))
+			if errors.Is(err, stream.ErrFull) {
+				l.world.effect(Full)
+			}
+			return err
 		})
 		if !errors.Is(err, errAway) {
 			return away(err)
@@ -201,6 +206,9 @@ func (l *remote) at(records []stream.Record) []stream.Record {
 	l.mu.Lock()
 	wrong := l.clock
 	l.mu.Unlock()
+	if wrong != 0 {
+		l.world.effect(Clock)
+	}
 	records = slices.Clone(records)
 	for i := range records {
 		if records[i].Time.IsZero() {

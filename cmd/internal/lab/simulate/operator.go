@@ -36,6 +36,9 @@ const (
 	NewLog   Kind = "new log"  // is Restore where the log is lost too
 )
 
+// Heard is noted where an alert was to be out of a second model that is promoted.
+const Heard Kind = "alert of a promoted model"
+
 var commands = []Kind{Pin, Rollback, Withdraw, Correct, Stand, Shadow, Promote, Demote, Restore, NewLog}
 
 // drawCommand draws what an operator's incident needs.

@@ -48,13 +48,14 @@ const (
 	Misread    Kind = "misread"     // the node reads checkpoints with a bit that is another one, for For
 	Damaged    Kind = "damaged"     // the node finds the log damaged where it reads, for For
 	Older      Kind = "older store" // the store is away for For, and then is as it was twice as long ago
+	Rot        Kind = "rot"         // a bit of a record in a log in files, N before its end or earlier, is another one
 	StoreFull  Kind = "store full"  // the store has no room, N = 1: for checkpoints, for For
 )
 
 // kinds are all kinds, for Parse.
 var kinds = []Kind{
 	Kill, Stop, CutOff, Away, CutLog, Power, Replace, SetBack, Empty, Flip, Full, Clock, Refused, BadRecords, Misread,
-	Damaged, Older, StoreFull, Pin, Rollback, Withdraw, Correct, Stand, Shadow, Promote, Demote, Restore, NewLog,
+	Damaged, Older, StoreFull, Rot, Pin, Rollback, Withdraw, Correct, Stand, Shadow, Promote, Demote, Restore, NewLog,
 }
 
 // An Incident happens once, at a time after the start.
@@ -182,8 +183,31 @@ func Draw(seed uint64) Plan {
 		i.At, i.For = i.At.Round(time.Millisecond), i.For.Round(time.Millisecond)
 		p.Incidents = append(p.Incidents, i)
 	}
+	p.Incidents = append(p.Incidents, p.rots()...)
 	slices.SortStableFunc(p.Incidents, func(a, b Incident) int { return int(a.At - b.At) })
 	return p
+}
+
+// rots draws bits that the medium of a log in files changes. They have numbers of their own, so that seeds
+// keep what they had before there were such bits. Another log has another medium, and of a second model it is not
+// said which of the records it had read before.
+func (p *Plan) rots() (all []Incident) {
+	r := random(p.Seed, "rot")
+	if !p.Files || r.IntN(2) == 0 {
+		return nil
+	}
+	for _, kind := range []Kind{Replace, NewLog, Shadow, Promote, Demote} {
+		if p.has(kind) {
+			return nil
+		}
+	}
+	for range 1 + r.IntN(mostRotten) {
+		all = append(all, Incident{
+			At: time.Duration(r.Int64N(int64(lasting))).Round(time.Millisecond), Kind: Rot, N: r.IntN(40),
+			For: time.Duration(r.ExpFloat64() * float64(4*time.Second)).Round(time.Millisecond),
+		})
+	}
+	return all
 }
 
 func drawIncident(r *rand.Rand, kind Kind) Incident {

@@ -85,10 +85,12 @@ func (n *node) attempt(ctx context.Context, port, key string, at float64, delays
 		return errDead
 	}
 	if until := n.cutOff(port); time.Now().Before(until) {
+		w.effect(CutOff)
 		_ = sleep(ctx, min(time.Until(until), 5*time.Second))
 		return errors.Join(errAway, ctx.Err())
 	}
 	if w.isAway(port) {
+		w.effect(Away)
 		return errAway
 	}
 	if !w.healed.Load() && at < w.plan.Rates.Fail {

@@ -176,7 +176,10 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d seeds from %d, %.0f a minute; the longest: %v until one learner was active, %v to end, %v for a label, "+
 		"%v for a question", ran, *from, float64(ran)/time.Since(start).Minutes(),
 		longest.Succession, longest.Stop, longest.Post, longest.Ask)
-	t.Log("seeds in which each did its work:", done.String())
+	t.Log("seeds in which each had its effect:", done.String())
+	if never := done.never(); ran >= enough && *with == "" && len(never) > 0 {
+		t.Errorf("in %d seeds none had an effect of %q", ran, never)
+	}
 }
 
 // A tally counts the seeds in which something happened.
@@ -197,6 +200,21 @@ func (c *tally) take(did []Kind) {
 	}
 }
 
+// enough is in how many seeds each kind of incident has its effect at least once.
+const enough = 2000
+
+// never lists the kinds that had no effect.
+func (c *tally) never() (all []Kind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, kind := range append(slices.Clone(kinds), Heard) {
+		if c.of[kind] == 0 {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
 // String lists the counts.
 func (c *tally) String() string {
 	var all []string
@@ -212,6 +230,9 @@ func try(t *testing.T, plan Plan, begin *Beginning, dir string) Outcome {
 	out := run(t, plan, begin, dir)
 	done.take(out.Did)
 	said := program.Done{Seed: plan.Seed, Violations: out.Violations}
+	for _, kind := range out.Did {
+		said.Did = append(said.Did, string(kind))
+	}
 	if len(out.Violations) > 0 {
 		if *repeat > 0 {
 			repeats(t, plan, out, begin, dir)

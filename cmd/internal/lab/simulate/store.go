@@ -216,8 +216,11 @@ type numbered[T any] struct {
 func (s *shelf) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 	dated := *c
 	s.mu.Lock()
-	dated.Saved = c.Saved.Add(s.clock)
+	wrong := s.clock
 	s.mu.Unlock()
+	if dated.Saved = c.Saved.Add(wrong); wrong != 0 {
+		s.world.effect(Clock)
+	}
 	return ask(ctx, s, "Save", func(store state.Store) (int64, error) {
 		number, err := store.Save(ctx, &dated)
 		c.ModelSHA256 = dated.ModelSHA256

@@ -67,6 +67,7 @@ type World struct {
 	bases       int                  // that there have been
 	backups     int                  // that were begun
 	shadowed    bool                 // there is a second model
+	heard       bool                 // it is promoted from its beginning: of a world that another one is compared with
 	fromVersion bool                 // it began as a version of the first one
 	anew        bool                 // but was lost with its log, and has begun with the new one
 	withdrawals []withdrawal         // that were written
@@ -74,6 +75,11 @@ type World struct {
 	mayAnswer   map[string]bool      // models that were promoted, and the first one
 	promotion   string               // that the store took last; "": the store was lost since
 	first       map[string]time.Time // when a model was saved first, by SHA-256
+	hears       map[string]bool      // learners of the second model that know that it is promoted
+	heardFrom   uint64               // of its events: the alerts of all later ones are to be out; 0: of none
+
+	rotting sync.Mutex // of rotten
+	rotten  []rotten   // records
 }
 
 // A save is a checkpoint that the store has taken.
@@ -171,7 +177,7 @@ func blank(plan Plan, begin *Beginning) *World {
 		plan: plan, begin: begin, started: time.Now(), calls: map[string]int{}, away: map[string]time.Time{},
 		processes: map[string]*process{}, acknowledged: map[string]bool{}, lost: map[string]bool{},
 		sums: maps.Clone(begin.sums), alerts: map[string]published{}, heads: map[string]save{},
-		base: begin, held: map[string]int{}, pinned: map[string]pin{}, first: map[string]time.Time{},
+		base: begin, held: map[string]int{}, pinned: map[string]pin{}, first: map[string]time.Time{}, hears: map[string]bool{},
 		mayAnswer: map[string]bool{stream.DefaultName: true}, promotion: stream.DefaultName,
 	}
 }
@@ -261,6 +267,9 @@ func (w *World) happen(i Incident) error {
 	until := time.Now().Add(i.For)
 	switch i.Kind {
 	case Kill, Stop:
+		if w.runs(i.Node) {
+			w.effect(i.Kind)
+		}
 		w.endProcess(i.Node, i.For, i.Kind == Kill)
 	case CutOff, Clock, Misread, Damaged:
 		w.mu.Lock()
@@ -301,13 +310,19 @@ func (w *World) happen(i Incident) error {
 		return w.power(i.N)
 	case CutLog, Replace:
 		return w.loseEnd(i)
+	case Rot:
+		w.commands.Add(1)
+		w.all.Go(func() { defer w.commands.Add(-1); w.rots(i) })
 	case SetBack:
 		w.otherStore()
+		w.effect(SetBack)
 		return w.vault.setBack(time.Now().Add(-i.For))
 	case Empty:
 		w.otherStore()
+		w.effect(Empty)
 		return w.vault.replace("")
 	case Flip:
+		w.effect(Flip)
 		return w.vault.flip(w.plan.Seed)
 	case Older:
 		w.mu.Lock()
@@ -318,6 +333,7 @@ func (w *World) happen(i Incident) error {
 			defer w.commands.Add(-1)
 			_ = sleep(w.ctx, i.For)
 			w.otherStore()
+			w.effect(Older)
 			if err := w.vault.setBack(time.Now().Add(-2 * i.For)); err != nil {
 				w.violate("%v", err)
 			}
@@ -333,10 +349,21 @@ func (w *World) happen(i Incident) error {
 				return err
 			}
 		}
+		w.effect(BadRecords)
 	default:
 		w.operates(i)
 	}
 	return nil
+}
+
+// effect is did for what may have many: it notes the first one.
+func (w *World) effect(kind Kind) {
+	w.mu.Lock()
+	known := slices.Contains(w.outcome.Did, kind)
+	w.mu.Unlock()
+	if !known {
+		w.did(kind)
+	}
 }
 
 // did notes that an incident has had its effect.
@@ -354,6 +381,9 @@ func (w *World) loseEnd(i Incident) error {
 		return err
 	}
 	stay := min(len(records), max(len(w.base.records), len(records)-i.N))
+	if stay < len(records) {
+		w.effect(i.Kind)
+	}
 	w.lose(records[stay:])
 	if i.Kind == CutLog && w.plan.Named {
 		w.killAll()
@@ -397,15 +427,18 @@ func (w *World) power(operations int) error {
 	f.offAfter(0)
 	w.killAll()
 	_ = f.Close() // its disk is off
+	w.effect(Power)
 	return w.events.open(f.disk.Cut())
 }
 
 // all returns the records of a log.
 func all(d *disk) (records []stream.Record, err error) {
-	for {
-		more, end, err := d.Read(context.Background(), int64(len(records)), stream.Limit{}, 0)
-		records = append(records, more...)
-		if err != nil || int64(len(records)) >= end {
+	for next := int64(0); ; {
+		more, end, err := d.Read(context.Background(), next, stream.Limit{}, 0)
+		if records = append(records, more...); len(more) > 0 {
+			next = more[len(more)-1].Offset + 1
+		}
+		if err != nil || len(more) == 0 || next >= end {
 			return records, err
 		}
 	}

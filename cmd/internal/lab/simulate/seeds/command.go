@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,7 @@ type Done struct {
 	Violations []string `json:"violations,omitempty"` // none: all held
 	Plan       string   `json:"plan,omitempty"`       // the smallest that was found
 	Story      []string `json:"story,omitempty"`
+	Did        []string `json:"did,omitempty"` // the incidents that had their effect, each once
 }
 
 // A Night is what one run has done: a line of the file that --keep names.
@@ -39,6 +41,18 @@ type Night struct {
 	From    uint64    `json:"from"`
 	Seeds   uint64    `json:"seeds"` // all from From on
 	Failed  []Done    `json:"failed,omitempty"`
+
+	// In how many of the seeds each kind of incident had its effect, at least once.
+	Did map[string]int `json:"did,omitempty"`
+}
+
+// effects lists in how many seeds each kind of incident had its effect.
+func (n *Night) effects() string {
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(n.Did)) {
+		all = append(all, fmt.Sprintf("%s %d", kind, n.Did[kind]))
+	}
+	return strings.Join(all, ", ")
 }
 
 // Command is `hamlet-lab simulate`.
@@ -79,7 +93,7 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	if c.For < 0 {
 		return cli.Usagef("--for: %v is below zero", c.For)
 	}
-	night := Night{Began: time.Now().UTC().Truncate(time.Second), From: 1}
+	night := Night{Began: time.Now().UTC().Truncate(time.Second), From: 1, Did: map[string]int{}}
 	if c.Keep != "" {
 		next, err := goesOn(c.Keep)
 		if err != nil {
@@ -107,6 +121,9 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	night.Seconds = time.Since(began).Seconds()
 	fmt.Fprintf(stdio.Out, "%d seeds from %d in %v, %.0f a minute: %d failed\n", night.Seeds, night.From,
 		time.Since(began).Round(time.Second), float64(night.Seeds)/time.Since(began).Minutes(), len(night.Failed))
+	if len(night.Did) > 0 {
+		fmt.Fprintf(stdio.Out, "seeds in which each had its effect: %s\n", night.effects())
+	}
 	if c.Keep != "" && night.Seeds > 0 {
 		ran = errors.Join(ran, night.keep(c.Keep))
 	}
@@ -158,6 +175,11 @@ func (c *Command) run(ctx context.Context, binary, dir string, night *Night, std
 			continue
 		}
 		done[one.Seed] = true
+		slices.Sort(one.Did)
+		for _, kind := range slices.Compact(one.Did) {
+			night.Did[kind]++
+		}
+		one.Did = nil
 		for done[night.From+night.Seeds] {
 			delete(done, night.From+night.Seeds)
 			night.Seeds++
