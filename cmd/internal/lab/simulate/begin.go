@@ -14,7 +14,7 @@ import (
 // labels that clients will send. All seeds share it.
 type Beginning struct {
 	records []stream.Record
-	more    []stream.Event             // labels to come; three in ten are wrong, which raises alarms
+	more    []stream.Event             // labels to come; half of 90 are wrong, which raises alarms
 	store   string                     // a directory
 	sums    map[[sha256.Size]byte]bool // of the models in it
 }
@@ -42,7 +42,8 @@ func NewBeginning(dir string) (*Beginning, error) {
 			}
 			e.Body.Vector = append(e.Body.Vector, stream.Number{Name: name, Value: x})
 		}
-		if wrong := i >= settled && r.Float64() < .3; spam != wrong {
+		wrong := i >= settled+170 && i < settled+260 && r.Float64() < .5
+		if spam != wrong {
 			e.Label = stream.Spam
 		}
 		if i%4 == 3 {

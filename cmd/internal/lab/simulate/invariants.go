@@ -28,7 +28,8 @@ import (
 //     pinned one if one is pinned.
 //   - The promotion is the last one that the store took.
 //   - The second model is the replay of the log by its configuration.
-//   - A second model that nobody promoted raises no alert.
+//   - A second model that nobody promoted raises no alert. Once all its learners know that it is promoted, the
+//     alerts of what is appended then are out.
 //   - Of what was withdrawn, nothing can be withdrawn again, and each withdrawal has its receipt.
 //   - A source has the role that was said last.
 //   - After a restore the store has what the backup has: the newest version and the one that is served.
@@ -67,6 +68,47 @@ func (w *World) answered(m *stream.ModelRef) {
 		w.violate("an answer comes from the model %s, which nobody has promoted", m.Name)
 	case pinned && first.After(pin.since):
 		w.violate("an answer comes from %s, which was saved after a version of %s was pinned", m.SHA256, m.Name)
+	}
+}
+
+// heardOf notes what a learner of the second model has read: whether it is promoted. Of events that were in the
+// log when the last one read so, an alert may be missing: a learner may have had them before it knew.
+func (w *World) heardOf(name string, promoted bool) {
+	bounds, err := w.events.Bounds(context.Background())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case !promoted:
+		delete(w.hears, name)
+		w.heardFrom = 0
+	case w.hears[name]:
+	case err == nil:
+		w.hears[name] = true
+		if len(w.hears) < len(shadows) {
+			return
+		}
+		for _, name := range shadows {
+			if p := w.processes[name]; p != nil && p.learner != nil {
+				s := p.learner.Status()
+				w.heardFrom = max(w.heardFrom, s.Events+uint64(max(0, bounds.End-s.Next)))
+			}
+		}
+	}
+}
+
+// checkHeard compares the alerts of a promoted second model with those of one that is no shadow.
+func (w *World) checkHeard(want *calmed) {
+	if w.heardFrom == 0 || !w.oneLog() {
+		return
+	}
+	for id, p := range want.alerts {
+		if p.alert.Event <= w.heardFrom {
+			continue
+		}
+		if _, out := w.alerts[id]; !out {
+			w.violate("the alert %s (%s %s) of the second model, which is promoted, is not out", id, p.alert.State, p.alert.Kind)
+		}
+		w.did(Heard)
 	}
 }
 
@@ -331,6 +373,7 @@ func (w *World) checkCandidate(records []stream.Record, calm *calmed, dir string
 		if err := w.compare("prediction of the second model", &want.others, &w.others); err != nil {
 			return err
 		}
+		w.checkHeard(want)
 	}
 	if c.ModelSHA256 != want.sum || c.Position.Next != int64(len(records)) {
 		w.violate("version %d of the second model, up to %d of %d, is not the replay of the log",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"time"
 
 	"hamlet/algos/model"
@@ -14,6 +15,7 @@ import (
 	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/learner"
 	"hamlet/cmd/internal/service/scorer"
+	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/questions"
 )
@@ -30,7 +32,7 @@ func (n *node) remote(d *disk, name string) *remote { return &remote{n, d, name}
 // second is the configuration of a second model that begins with the log.
 var second = model.Config{
 	TableBits: 8, DuplicateWindow: 500, TextExperts: []string{"lean"}, VectorEnsembles: []string{},
-	Dense: []string{"a", "b"},
+	Dense: []string{"c", "b", "a"},
 }
 
 // learner returns the configuration of a learner as a service makes it.
@@ -50,12 +52,20 @@ func (w *World) runLearner(ctx context.Context, n *node, p *process) error {
 	return w.runWith(ctx, p, w.learner(n))
 }
 
-// runShadow runs a learner of the second model.
+// runShadow runs a learner of the second model: a shadow, except where it is alone in its world.
 func (w *World) runShadow(ctx context.Context, n *node, p *process) error {
 	cfg := w.learner(n)
 	cfg.Name, cfg.Store = candidate, &shelf{n, w.vault, candidate}
 	cfg.Predictions = n.remote(&w.others, "others")
-	cfg.Shadow = &learner.Shadow{Of: stream.DefaultName, Promotion: (&shelf{n, w.vault, stream.DefaultName}).Promotion}
+	if !w.heard {
+		cfg.Shadow = &learner.Shadow{Of: stream.DefaultName, Promotion: func(ctx context.Context) (state.Promotion, error) {
+			promotion, err := (&shelf{n, w.vault, stream.DefaultName}).Promotion(ctx)
+			if err == nil || errors.Is(err, state.ErrNone) {
+				w.heardOf(n.name, err == nil && promotion.Model == candidate)
+			}
+			return promotion, err
+		}}
+	}
 	w.mu.Lock()
 	if !w.fromVersion {
 		cfg.Model = second
@@ -105,6 +115,9 @@ func (p *notices) Publish(ctx context.Context, alerts ...stream.Alert) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if time.Now().Before(w.refused) {
+				if !slices.Contains(w.outcome.Did, Refused) {
+					w.outcome.Did = append(w.outcome.Did, Refused)
+				}
 				return fmt.Errorf("%w: no rights", stream.ErrAlerts)
 			}
 			if _, known := w.alerts[a.MessageID()]; !known {

@@ -67,7 +67,7 @@ type World struct {
 	bases       int                  // that there have been
 	backups     int                  // that were begun
 	shadowed    bool                 // there is a second model
-	heard       bool                 // it is promoted from its beginning: of a world that another one is compared with
+	heard       bool                 // it is no shadow: in a world that another one is compared with
 	fromVersion bool                 // it began as a version of the first one
 	anew        bool                 // but was lost with its log, and has begun with the new one
 	withdrawals []withdrawal         // that were written
