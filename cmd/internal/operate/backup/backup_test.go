@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -287,6 +288,38 @@ func TestBackupsShareChunks(t *testing.T) {
 	r.wipe()
 	if _, err := r.restore("--backup", strings.TrimSuffix(all.Backups[0].Backup, ".json")); err == nil {
 		t.Error("a deleted backup is restored")
+	}
+}
+
+// However many backups are kept, each of them is whole and can be restored, and no chunk is there that
+// none of them names.
+func TestPruningKeepsWhatABackupNames(t *testing.T) {
+	for _, keep := range []int{0, 2} { // 0: all
+		r := newRig(t)
+		var want []string // the models' hashes, the newest first
+		for _, n := range []int{10, 20, 30} {
+			r.wipe()
+			r.save("default", n)
+			want = slices.Insert(want, 0, r.sha256("default", state.Head))
+			r.backup("--keep", fmt.Sprint(keep))
+		}
+		if keep > 0 {
+			want = want[:keep]
+		}
+		out, err := r.run("verify", r.dir, "--json")
+		var all Verified
+		if err := errors.Join(err, json.Unmarshal([]byte(out), &all)); err != nil || len(all.Backups) != len(want) || all.Unnamed != 0 {
+			t.Fatalf("--keep %d: %v\n%s", keep, err, out)
+		}
+		for i := range all.Backups {
+			r.wipe()
+			name := strings.TrimSuffix(all.Backups[i].Backup, ".json")
+			if out, err := r.restore("--backup", name); err != nil {
+				t.Errorf("--keep %d: backup %d of %d: %v\n%s", keep, i+1, len(want), err, out)
+			} else if got := r.sha256("default", state.Head); got != want[i] {
+				t.Errorf("--keep %d: backup %d of %d is %s, want %s", keep, i+1, len(want), got, want[i])
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"hamlet/cmd/internal/service/machine"
 	"hamlet/state"
+	"hamlet/state/redis"
 	"hamlet/stream/servertest"
 )
 
@@ -80,6 +82,45 @@ func TestReplaceKeepsVersions(t *testing.T) {
 	}
 	if kept, err := r.store("default").Versions(t.Context()); err != nil || len(kept) < 6 {
 		t.Errorf("%d versions are kept, %v", len(kept), err)
+	}
+}
+
+// The version that a restore takes the place of can be pinned for 30 days, however few versions the
+// learner keeps. The version in its place goes as all others do.
+func TestAReplacedVersionStays(t *testing.T) {
+	r := newRig(t)
+	r.save("default", 20)
+	r.backup()
+	r.wipe()
+	before := r.save("default", 10)
+	want := r.sha256("default", state.Head)
+	if out, err := r.restore("--replace"); err != nil || !strings.Contains(out, fmt.Sprintf("version %d, which it replaces", before)) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	store, err := redis.New(redis.Config{Addr: r.server.Addr(), Model: "default", Keep: 1, Daily: new(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	lease, err := store.Seize(t.Context(), "learner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{30, 40} {
+		c := checkpointOf(t, n)
+		c.Epoch, c.Writer = lease.Epoch, lease.Writer
+		if _, err := store.Save(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, err := store.Versions(t.Context()); err != nil || len(kept) != 2 || kept[1].Version != before || !kept[1].Replaced {
+		t.Errorf("kept are %+v, %v; want the newest, and version %d", kept, err, before)
+	}
+	if err := store.Pin(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.sha256("default", state.Served); got != want {
+		t.Errorf("version %d has come back as another: %s, want %s", before, got, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/state"
+	"hamlet/state/redis"
 	"hamlet/stream"
 )
 
@@ -256,9 +258,10 @@ func TestTheStoreLostItsData(t *testing.T) {
 // active, asked to stop → leaving: it saves and frees the lease. A standby saves nothing.
 func TestLeavingSavesAndFreesTheLease(t *testing.T) {
 	r := newRig(t)
-	a := r.hand("a")
+	leaves, store := new(asked), new(asked)
+	a := r.hand("a", func(cfg *Config) { leaves.Store, cfg.Store = cfg.Store, leaves })
 	a.learn(0, letter(0))
-	store := new(asked)
+	leaves.calls = nil
 	b := r.hand("b", func(cfg *Config) { store.Store, cfg.Store = cfg.Store, store })
 	b.learn(0, letter(0))
 	store.calls = nil
@@ -274,6 +277,40 @@ func TestLeavingSavesAndFreesTheLease(t *testing.T) {
 	l, err := r.store.Lease(t.Context())
 	if err != nil || !l.Free() || r.head().Position.Next != 1 {
 		t.Errorf("lease %+v, %v; saved at %d", l, err, r.head().Position.Next)
+	}
+	// Who acquires a lease that is free already has the save refused.
+	if want := []string{"save", "release"}; !slices.Equal(leaves.calls, want) {
+		t.Errorf("who leaves asks the store to %q, want %q", leaves.calls, want)
+	}
+}
+
+// A store that has lost its data gives an epoch again. A learner takes it for its own only if its own
+// writer has it.
+func TestAnEpochOfAnotherWriterIsNotOwn(t *testing.T) {
+	r := newRig(t)
+	store, err := redis.New(redis.Config{Addr: r.options.Addr, Model: "default"}) // knows no epoch of a
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	a, b := r.hand("a"), r.hand("b", func(cfg *Config) { cfg.Store = store })
+	a.learn(0, letter(0))
+	a.save()
+	r.forget()
+	b.look(1)
+	b.learn(0, letter(0))
+	if b.w.phase != active || b.w.lease.Epoch != a.w.lease.Epoch {
+		t.Fatalf("b is %v under the epoch %d, want active under that of a, %d", b.w.phase, b.w.lease.Epoch, a.w.lease.Epoch)
+	}
+	a.look(1)
+	a.idle(standby)
+	if l, err := r.store.Lease(t.Context()); err != nil || !l.Holds(b.w.lease) {
+		t.Errorf("the lease is %+v, %v; b has %+v", l, err, b.w.lease)
+	}
+	b.look(1)
+	b.idle(active)
+	if b.save(); r.head().Writer != b.l.writer {
+		t.Errorf("saved by %s", r.head().Writer)
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"hamlet/cmd/internal/service/follow"
 	"hamlet/state"
 	"hamlet/state/redis"
+	"hamlet/stream"
 )
 
 // A Redis that is emptied while events come gets the model in memory, not an empty one.
@@ -118,6 +120,11 @@ type asked struct {
 func (s *asked) Acquire(ctx context.Context, seen state.Lease, writer string) (state.Lease, error) {
 	s.calls = append(s.calls, "acquire")
 	return s.Store.Acquire(ctx, seen, writer)
+}
+
+func (s *asked) Release(ctx context.Context, mine state.Lease) (state.Lease, error) {
+	s.calls = append(s.calls, "release")
+	return s.Store.Release(ctx, mine)
 }
 
 func (s *asked) Save(ctx context.Context, checkpoint *state.Checkpoint) (int64, error) {
@@ -347,6 +354,40 @@ func TestALiveLearnerHealsTheBookkeeping(t *testing.T) {
 				t.Errorf("the next learner has the epoch %d, %v; this one has %d", next.Epoch, err, p.lease.Epoch)
 			}
 		})
+	}
+}
+
+// Nothing is saved while the log does not say that it is the log that the model has learnt. What
+// was learnt waits, and is saved once the log says so. Another log ends the worker.
+func TestNothingIsSavedUnconfirmed(t *testing.T) {
+	r := newRig(t)
+	cfg := r.config()
+	store := &asked{Store: cfg.Store}
+	cfg.Store, cfg.SaveEvery = store, time.Nanosecond
+	p := opened(t, cfg)
+	says := fmt.Errorf("%w: it does not answer", follow.ErrUnconfirmed)
+	p.Position(func(context.Context) error { return says })
+	store.calls = nil
+	records, m := texts(t, 20)
+	if err := handle(t, p, records, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := p.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(store.calls) > 0 || !p.unsaved || p.running != nil {
+		t.Fatalf("unsaved %v, and the store was asked to %q", p.unsaved, store.calls)
+	}
+	says = nil
+	settled(t, p)
+	if c := r.head(); c.ModelSHA256 != sum(t, m) || c.Position.Next != 20 {
+		t.Errorf("saved at %d, or another model", c.Position.Next)
+	}
+	store.calls, says = nil, follow.ErrReload
+	if err := handle(t, p, []stream.Record{letter(0)}, 20); !errors.Is(err, follow.ErrReload) || slices.Contains(store.calls, "save") {
+		t.Errorf("%v, and the store was asked to %q", err, store.calls)
 	}
 }
 

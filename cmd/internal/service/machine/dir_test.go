@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -195,6 +196,48 @@ func TestFindStopped(t *testing.T) {
 	}
 	if b := bounds(t, fill(t, m, "log", 1, 10, time.Now())); b.End != 2 {
 		t.Errorf("%+v", b)
+	}
+}
+
+// A command that finds a stopped directory, and saves there, drops none of the versions that the
+// program of the directory has kept, however many they are.
+func TestFindDropsNoVersion(t *testing.T) {
+	path := t.TempDir()
+	const kept = 5
+	now, next := time.Now(), int64(0)
+	save := func(m Machine) state.Store {
+		t.Helper()
+		store, err := m.Store("m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease, err := store.Seize(t.Context(), "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next++
+		c := &state.Checkpoint{Schema: 1, Numerics: "n", Config: []byte("{}"), Epoch: lease.Epoch, Writer: lease.Writer,
+			Position: state.Position{Next: next}, Model: fmt.Append(nil, "model ", next), Saved: now}
+		if _, err := store.Save(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	d := opened(t, path, Config{Keep: kept})
+	fill(t, d, "log", 1, 10, now)
+	for range kept {
+		save(d)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Find(t.Context(), path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if list, err := save(m).Versions(t.Context()); err != nil || len(list) != kept+1 {
+		t.Errorf("%d versions are kept, want %d; %v", len(list), kept+1, err)
 	}
 }
 
