@@ -2,6 +2,8 @@ package scorer
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -190,4 +192,39 @@ func TestPromotionDuringAnOutage(t *testing.T) {
 	p.want("it is back", "cand", sum, false)
 	p.follower = before
 	p.want("it is back, for the old one", "cand", sum, false)
+}
+
+// A mumbling store does not say which model is promoted, and answers all else.
+type mumbling struct {
+	Store
+	err error
+}
+
+func (s *mumbling) Promotion(context.Context) (state.Promotion, error) {
+	return state.Promotion{}, s.err
+}
+
+// A promotion ends when the store says so, and not when it cannot say: the promoted model goes on.
+func TestPromotionStandsUntilTheStoreSays(t *testing.T) {
+	for name, err := range map[string]error{
+		"an answer that is late":    state.Transient(errors.New("timeout")),
+		"an answer that is garbage": state.ErrCorrupt,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPromoting(t)
+			p.own.learn(10)
+			own := p.own.save()
+			p.cand.learn(10)
+			p.cand.save()
+			p.promote("cand")
+			p.want("promoted", "cand", p.cand.save(), false)
+			store := p.follower.store
+			p.follower.store = &mumbling{store, err}
+			p.cand.learn(1)
+			p.want("it cannot say", "cand", p.cand.save(), true)
+			p.wantLogged("the state has lost which model is promoted", 0)
+			p.follower.store = &mumbling{store, state.ErrNone}
+			p.want("it says that nothing is promoted", "default", own, false)
+		})
+	}
 }
