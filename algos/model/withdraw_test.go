@@ -324,3 +324,43 @@ func TestCountsAreForgottenExactly(t *testing.T) {
 		}
 	}
 }
+
+// A label that counted little is taken out of the experts with the weight that it had: the counts of other
+// labels stay.
+func TestCountsOfLittleWeightAreForgottenExactly(t *testing.T) {
+	m := newOf(t, Config{TableBits: 12, TextExperts: []string{text.Lean}})
+	all := letters(420, 11)
+	for i := range all {
+		all[i].Source = []string{"desk", "trap"}[i/2%2]
+		if i >= 400 { // fewer and fewer believe it
+			all[i].Source, all[i].Spam = "liar", !all[i].Spam
+		}
+	}
+	apply(t, m, all[:400]...)
+	images := func() (all []byte) {
+		for k, e := range m.specs[ofText].entries {
+			if !e.Counts {
+				continue
+			}
+			var err error
+			if all, err = m.submodels[ofText].experts[k].AppendBinary(all); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return all
+	}
+	before, little := images(), 0
+	for _, lie := range all[400:] {
+		apply(t, m, lie)
+		r := apply(t, m, unlearn("u"+lie.ID, lie)).Receipt
+		if r.Counted > 0 && r.Counted < 0.5 {
+			little++
+		}
+		if !bytes.Equal(images(), before) {
+			t.Fatalf("learning and unlearning %s has changed what other labels have taught", lie.ID)
+		}
+	}
+	if little == 0 {
+		t.Error("no label had little weight")
+	}
+}
