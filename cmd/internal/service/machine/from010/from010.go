@@ -23,8 +23,7 @@
 //   - a version that is not whole. 0.1.0 did not load it either
 //   - models in other databases of that Redis than Config.Database, and keys that are not hamlet's
 //   - topics of several partitions that are not hamlet's own
-//   - positions of Kafka's consumer groups, leases, times to live, settings of topics. The age
-//     of a log's segments counts from the conversion
+//   - positions of Kafka's consumer groups, leases, times to live, settings of topics
 //
 // A log of several partitions is refused before anything is written: [state.ErrPartitions]. Everything
 // that is not as it was written is an error too, which names file and byte: *[DamagedError]. After an
