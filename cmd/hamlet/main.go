@@ -4,12 +4,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"hamlet/cmd/internal/door/learn"
 	"hamlet/cmd/internal/offline/pipe"
@@ -24,7 +21,6 @@ import (
 	"hamlet/cmd/internal/operate/sources"
 	"hamlet/cmd/internal/operate/withdraw"
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/process/credentials"
 	"hamlet/cmd/internal/process/tokens"
 	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/program"
@@ -94,20 +90,5 @@ func run(ctx context.Context, args []string, stdio cli.IO) error {
 	}
 	_, rest, _ := strings.Cut(command.Command(), " ")
 	command.BindTo(ctx, (*context.Context)(nil))
-	return withoutServers(advice.Add(command.Run(stdio, cli.Subcommand(rest))))
-}
-
-// withoutServers says where the log and the models of a running up are, to who looks for them in a Kafka or a
-// Redis that is not there.
-func withoutServers(err error) error {
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return err
-	}
-	for _, a := range credentials.Running() {
-		if a.Data != "" {
-			return fmt.Errorf("%w; the hamlet up of this user has no Kafka and no Redis: "+
-				"leave --kafka and --redis out, or say --data %s", err, a.Data)
-		}
-	}
-	return err
+	return settings.WithoutServers(advice.Add(command.Run(stdio, cli.Subcommand(rest))))
 }

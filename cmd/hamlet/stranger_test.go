@@ -370,6 +370,42 @@ func TestOpenUp(t *testing.T) {
 	}
 }
 
+// 0.1.0 had a Kafka and a Redis. Who looks for them where nobody listens, or at the NATS of a running hamlet up,
+// is told where its log and models are.
+func TestUpHasNoServers(t *testing.T) {
+	ownFolders(t)
+	a, err := credentials.Announce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	const nats, nobody = "127.0.0.1:3", "127.0.0.1:1"
+	if err := a.Set(credentials.Access{PID: 7, Data: "/d", NATS: credentials.Login{Addr: nats}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		program string
+		args    []string
+	}{
+		{"hamlet", []string{"model", "list", "--redis", nobody}},
+		{"hamlet", []string{"model", "list", "--redis", nats}},
+		{"hamlet", []string{"log", "show", "events", "--kafka", nobody}},
+		{"hamlet", []string{"log", "show", "events", "--kafka", nats}},
+		{"hamlet", []string{"up", "--kafka", nats, "--once"}},
+		{"hamlet-ingest", []string{"--kafka", nobody, "--format=text", "-"}},
+		{"hamlet-ingest", []string{"--kafka", nats, "--format=text", "-"}},
+		{"hamlet-learner", []string{"--kafka", nobody, "--redis", nobody}},
+		{"hamlet-learner", []string{"--kafka", nobody, "--redis", nats}},
+		{"hamlet-scorer", []string{"--nats", "nats://" + nobody, "--redis", nats}},
+	} {
+		_, start := programOf(c.program)
+		err := start(t.Context(), c.args, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		if err == nil || !strings.Contains(err.Error(), "has no Kafka and no Redis: leave --kafka and --redis out, or say --data /d") {
+			t.Errorf("%s %q: %v", c.program, c.args, err)
+		}
+	}
+}
+
 // env prints what programs read, with the user that suits each.
 func TestEnv(t *testing.T) {
 	ownFolders(t)

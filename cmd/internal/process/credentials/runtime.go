@@ -154,6 +154,12 @@ func Find(addr string, login func(Access) Login) (Login, bool) {
 	return Login{}, false
 }
 
+// Reached reports whether a client that is told addr, host:port, means the login's server.
+func (l Login) Reached(addr string) bool {
+	_, ok := reaches(addr, l.Addr)
+	return ok
+}
+
 // reaches reports whether a client that is told addr means the server that listens at
 // listener, and where it finds that one.
 func reaches(addr, listener string) (dial string, ok bool) {

@@ -122,7 +122,7 @@ func (f *ingestFlags) checkCopy(hasSource bool) error {
 
 // Ingest runs ingest with its arguments until it is done or ctx ends.
 func Ingest(ctx context.Context, args []string, stdio cli.IO) (err error) {
-	defer func() { err = advice.Add(err) }()
+	defer func() { err = settings.WithoutServers(advice.Add(err)) }()
 	var f ingestFlags
 	if _, err := settings.Parse("ingest", ingestDescription, &f, args, stdio); err != nil {
 		return err

@@ -75,7 +75,7 @@ func (f *learnerFlags) checkShadow() error {
 
 // Learner runs the learner with its arguments until it is done or ctx ends.
 func Learner(ctx context.Context, args []string, stdio cli.IO) (err error) {
-	defer func() { err = advice.Add(err) }()
+	defer func() { err = settings.WithoutServers(advice.Add(err)) }()
 	var f learnerFlags
 	if _, err := settings.Parse("learner", learnerDescription, &f, args, stdio); err != nil {
 		return err

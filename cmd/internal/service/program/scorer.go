@@ -56,7 +56,8 @@ func (f *scorerFlags) check() error {
 }
 
 // Scorer runs the scorer with its arguments until it is done or ctx ends.
-func Scorer(ctx context.Context, args []string, stdio cli.IO) error {
+func Scorer(ctx context.Context, args []string, stdio cli.IO) (err error) {
+	defer func() { err = settings.WithoutServers(err) }()
 	var f scorerFlags
 	if _, err := settings.Parse("scorer", scorerDescription, &f, args, stdio); err != nil {
 		return err

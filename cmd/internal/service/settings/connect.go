@@ -258,5 +258,5 @@ func checkAddress(flag, addr string) error {
 	if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || n == 0 {
 		return fmt.Errorf("--%s: %q is not host:port", flag, addr)
 	}
-	return nil
+	return checkNotUp(flag, addr)
 }

@@ -3,8 +3,10 @@ package settings
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
+	"syscall"
 
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/credentials"
@@ -132,6 +134,36 @@ func (m *Machine) Stopped() string {
 		return files.Path()
 	}
 	return ""
+}
+
+// WithoutServers says that a running `hamlet up` has no Kafka and no Redis, to who looks for them where nobody
+// listens. In 0.1.0 it had both.
+func WithoutServers(err error) error {
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	for _, a := range credentials.Running() {
+		if a.Data != "" {
+			return fmt.Errorf("%w; %s", err, withoutServers(a))
+		}
+	}
+	return err
+}
+
+func withoutServers(a credentials.Access) string {
+	return "the hamlet up of this user has no Kafka and no Redis: leave --kafka and --redis out, or say --data " + a.Data +
+		"; ingest --http, learner and scorer need real ones"
+}
+
+// checkNotUp refuses the address of the NATS of a running `hamlet up` for a Kafka or a Redis: neither protocol
+// would lead to words.
+func checkNotUp(flag, addr string) error {
+	for _, a := range credentials.Running() {
+		if a.Data != "" && a.NATS.Reached(addr) {
+			return fmt.Errorf("--%s: a NATS is at %s; %s", flag, addr, withoutServers(a))
+		}
+	}
+	return nil
 }
 
 // Close frees the machine, if one was found.
