@@ -48,9 +48,7 @@ func (p *process) awaitLearnt(http string, events float64) {
 
 // What a hamlet up with a model writes in ten minutes without a label, and in five with one every 5 s.
 func TestWhatAMachineWrites(t *testing.T) {
-	if !nightly {
-		t.Skip("fifteen minutes: HAMLET_NIGHTLY=1 runs it")
-	}
+	needsMachine(t)
 	t.Parallel()
 	p := start(t, "hamlet", "up", "--data", filepath.Join(t.TempDir(), "data"), "--demo", "--generate", "3000",
 		"--token", correctionsSecret, "--http", "127.0.0.1:0", "--listen-nats", "127.0.0.1:0")
@@ -86,9 +84,7 @@ func TestWhatAMachineWrites(t *testing.T) {
 // What a hamlet up takes of memory after 200,000 events, and after a restart: a model, which learner and scorer
 // share, and at most 96 MB.
 func TestWhatAMachineHolds(t *testing.T) {
-	if !nightly {
-		t.Skip("200,000 events: HAMLET_NIGHTLY=1 runs it")
-	}
+	needsMachine(t)
 	t.Parallel()
 	const most = modelBytes>>10 + 96<<10 // KiB
 	data := filepath.Join(t.TempDir(), "data")
@@ -109,9 +105,7 @@ func TestWhatAMachineHolds(t *testing.T) {
 // A start over a log of 1,000,000 records of 2 kB that a model has learnt. Only its memory is bounded: how long
 // it takes depends on the machine.
 func TestStartOverALongLog(t *testing.T) {
-	if !nightly {
-		t.Skip("2 GB: HAMLET_NIGHTLY=1 runs it")
-	}
+	needsMachine(t)
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	for _, records := range []int64{1000, 1_000_000} {

@@ -7,5 +7,6 @@
 // stopped and woken, learners that come and go. Beside real servers they make some of
 // them, with HAMLET_NIGHTLY=1 about ten times as many, and HAMLET_ROUNDS=N says how many.
 // Plain go test skips them, but for TestTakeOver: that disturbs one learner in each of six
-// ways, and HAMLET_TAKEOVER_ROUNDS=N says how often.
+// ways, and HAMLET_TAKEOVER_ROUNDS=N says how often. With HAMLET_MACHINE=N the power of one machine
+// fails N times in each way, and what it writes and holds is measured.
 package endtoend
