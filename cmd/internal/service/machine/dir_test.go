@@ -309,6 +309,16 @@ func TestSkipOverTheSocket(t *testing.T) {
 	if _, _, err := l.Read(t.Context(), 1, stream.Limit{}, 0); !errors.Is(err, stream.ErrDamaged) {
 		t.Fatal(err)
 	}
+	for _, whole := range [][2]int64{{0, 1}, {0, 2}, {1, 3}, {2, 3}} {
+		if err := c.Skip(t.Context(), "log", whole[0], whole[1]); err == nil || !strings.Contains(err.Error(), "can be read") {
+			t.Errorf("offsets from %d to %d are left out: %v", whole[0], whole[1]-1, err)
+		}
+	}
+	for _, wrong := range [][2]int64{{1, 1}, {3, 4}, {-1, 0}} {
+		if err := c.Skip(t.Context(), "log", wrong[0], wrong[1]); err == nil {
+			t.Errorf("offsets from %d up to %d are left out", wrong[0], wrong[1])
+		}
+	}
 	if err := c.Skip(t.Context(), "log", 1, 2); err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ type Machine interface {
 	// Store returns the store of a model, which may have no checkpoint yet.
 	Store(model string) (state.Store, error)
 
-	// Skip leaves damaged offsets of a log out: see Skip of package filelog.
+	// Skip leaves damaged offsets of a log out: see Skip of package filelog. It refuses those that can be read.
 	Skip(ctx context.Context, log string, from, to int64) error
 
 	// Close frees the directory, or ends the connection.
@@ -409,11 +409,27 @@ func (d *Dir) Patience() time.Duration { return 0 }
 // Logger implements [stream.Logs].
 func (d *Dir) Logger() *slog.Logger { return d.cfg.Log }
 
-// Skip implements [Machine].
-func (d *Dir) Skip(_ context.Context, name string, from, to int64) error {
+// Skip implements [Machine]. A record that can be read was acknowledged: a slip of the operator must not lose it.
+func (d *Dir) Skip(ctx context.Context, name string, from, to int64) error {
 	l, err := d.log(name)
 	if err != nil {
 		return err
+	}
+	for at := from; at < to; {
+		records, _, err := l.Read(ctx, at, stream.Limit{Records: 1}, 0)
+		var bad *filelog.DamagedError
+		if errors.As(err, &bad) {
+			at = bad.To
+			continue
+		}
+		if len(records) > 0 && records[0].Offset < to {
+			return fmt.Errorf("leave out the offsets from %d to %d: %d can be read, and would be lost: "+
+				"leave out those that the log names as damaged", from, to-1, records[0].Offset)
+		}
+		if err != nil && !errors.Is(err, stream.ErrGone) && !errors.Is(err, stream.ErrBeyond) {
+			return err
+		}
+		break // of other offsets than the log's Skip says that
 	}
 	return l.Skip(from, to)
 }
