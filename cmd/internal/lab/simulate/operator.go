@@ -335,10 +335,13 @@ func (w *World) hold(names ...string) (release func()) {
 		w.held[name]++
 	}
 	w.mu.Unlock()
-	for _, name := range names {
-		w.endProcess(name, 0, false)
-	}
-	for w.ctx.Err() == nil && slices.ContainsFunc(names, w.runs) {
+	for w.ctx.Err() == nil {
+		for _, name := range names {
+			w.endProcess(name, 0, false) // also one that was just about to start
+		}
+		if !slices.ContainsFunc(names, w.runs) {
+			break
+		}
 		_ = sleep(w.ctx, 100*time.Millisecond)
 	}
 	return func() {

@@ -216,6 +216,9 @@ func (w *World) supervise(name string, run func(ctx context.Context, n *node, p 
 	w.mu.Unlock()
 	w.all.Go(func() {
 		for w.ctx.Err() == nil {
+			for w.isHeld(name) && w.ctx.Err() == nil {
+				_ = sleep(w.ctx, 100*time.Millisecond)
+			}
 			ctx, stop := context.WithCancel(w.ctx)
 			n := &node{name: name, world: w, until: map[string]time.Time{}}
 			w.mu.Lock()
@@ -237,9 +240,6 @@ func (w *World) supervise(name string, run func(ctx context.Context, n *node, p 
 				w.tell(name, fmt.Sprintf("has ended: %v", err))
 			}
 			_ = sleep(w.ctx, down)
-			for w.isHeld(name) && w.ctx.Err() == nil {
-				_ = sleep(w.ctx, 100*time.Millisecond)
-			}
 		}
 	})
 }
