@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	seeds    = flag.Int("seeds", 10, "how many seeds TestSeeds runs at most")
+	seeds    = flag.Int("seeds", 5, "how many seeds TestSeeds runs at most")
 	lasts    = flag.Duration("for", 0, "how long it begins new ones; 0: until it has run them")
 	with     = flag.String("with", "", "only seeds whose plan has this kind of incident")
 	from     = flag.Uint64("from", 1, "the first of them")
