@@ -270,7 +270,7 @@ func (w *World) operate() {
 	defer w.hold(slices.Concat(learners, shadows)...)()
 	w.emptyStore()
 	if w.base != w.begin {
-		w.rebase()
+		w.rebase(false)
 	}
 }
 

@@ -88,8 +88,10 @@ func (w *World) restores(i Incident) {
 		names = append(names, ingests...)
 	}
 	defer w.hold(names...)()
-	replace := false
+	replace, had := false, false // had: there was a second model
 	if newLog {
+		_, err := os.Stat(filepath.Join(w.vault.current(), candidate))
+		had = err == nil
 		if err := w.loseLog(i); err != nil {
 			w.violate("%v", err)
 			return
@@ -128,7 +130,7 @@ func (w *World) restores(i Incident) {
 		w.emptyStore()
 	}
 	if newLog {
-		w.rebase()
+		w.rebase(had)
 	}
 }
 
@@ -158,8 +160,9 @@ func (w *World) lose(records []stream.Record) {
 	}
 }
 
-// rebase notes that the models begin with what the store has now, and with an empty log.
-func (w *World) rebase() {
+// rebase notes that the models begin with what the store has now, and with an empty log. had says whether there
+// was a second model in the store that was lost.
+func (w *World) rebase(had bool) {
 	w.vault.mu.RLock()
 	defer w.vault.mu.RUnlock()
 	w.mu.Lock()
@@ -170,7 +173,7 @@ func (w *World) rebase() {
 		w.violations = append(w.violations, err.Error())
 	}
 	w.base = &Beginning{store: to, sums: w.begin.sums}
-	if _, err := os.Stat(filepath.Join(to, candidate)); err != nil && w.shadowed {
+	if _, err := os.Stat(filepath.Join(to, candidate)); err != nil && had {
 		w.anew = true
 	}
 }
