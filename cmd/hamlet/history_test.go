@@ -11,8 +11,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/service/answered"
 	"hamlet/cmd/internal/testkit/await"
 	"hamlet/cmd/internal/testkit/clitest"
@@ -117,6 +119,8 @@ func TestHistoryShowsWhatADoorAnswered(t *testing.T) {
 	}
 	labelled := ""
 	await.Until(t, func() bool {
+		// A command leaves a consumer of the journal for a minute, and NATS takes a thousand.
+		_ = clock.Sleep(t.Context(), 100*time.Millisecond)
 		labelled = history("--json", file)
 		return strings.Contains(labelled, `"label":"spam"`)
 	}, func() string {

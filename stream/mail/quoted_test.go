@@ -27,6 +27,13 @@ func TestLenientQuoted(t *testing.T) {
 			}
 		}
 	}
+	// A line is broken where a buffer of 4,096 bytes is full, and a body ends there.
+	for shift := range 12 {
+		checkLenientQuoted(t, []byte(strings.Repeat("x", 1008+shift)+"\n"+strings.Repeat("A", 5000)))
+		for _, end := range []string{"=", "=4", "=zz", "\xff=", "\xff=4"} {
+			checkLenientQuoted(t, []byte(strings.Repeat(strings.Repeat("y", 1000)+"\n", 4)+strings.Repeat("z", 80+shift)+end))
+		}
+	}
 	// Random bytes of few kinds, across the buffers of 4,096 bytes.
 	noise := rand.New(rand.NewPCG(7, 8))
 	const kinds = "A=4f\r\nx==\t \x00\x7f\xa1\xff"

@@ -118,8 +118,13 @@ func (s *stored) open(ctx context.Context, js jetstream.JetStream) (jetstream.Co
 // inOrder describes a consumer that begins behind a message, or without one (0) at a time (zero: at
 // the first message).
 func inOrder(subjects []string, last uint64, since time.Time) jetstream.OrderedConsumerConfig {
-	// With more attempts the library tries for ever while the server is away, whatever ctx says.
-	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: subjects, MaxResetAttempts: 1}
+	cfg := jetstream.OrderedConsumerConfig{
+		FilterSubjects: subjects,
+		// With more attempts the library tries for ever while the server is away, whatever ctx says.
+		MaxResetAttempts: 1,
+		// The server keeps a consumer that nobody reads so long, five minutes by default, and takes a thousand a stream.
+		InactiveThreshold: time.Minute,
+	}
 	switch {
 	case last > 0:
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1

@@ -106,13 +106,19 @@ func Main(name string, run func(ctx context.Context, args []string, stdio IO) er
 }
 
 // collectLater has the first collection of garbage begin at some 11 MB of heap in place of 2.8. A command that answers
-// once ends before: a collection was an eighth of its time. The first collection sets all as it was.
+// once ends before: a collection was an eighth of its time. The first collection sets all as it was, unless the
+// program has set something else meanwhile.
 func collectLater() {
+	const first = 400
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(400)
-	runtime.AddCleanup(new(*int), func(usual int) { debug.SetGCPercent(usual) }, 100)
+	debug.SetGCPercent(first)
+	runtime.AddCleanup(new(*int), func(usual int) {
+		if now := debug.SetGCPercent(usual); now != first {
+			debug.SetGCPercent(now)
+		}
+	}, 100)
 }
 
 // An interruptedError is the error of a command that a signal ended. Its text says

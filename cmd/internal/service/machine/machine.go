@@ -426,10 +426,13 @@ func (d *Dir) Skip(ctx context.Context, name string, from, to int64) error {
 			return fmt.Errorf("leave out the offsets from %d to %d: %d can be read, and would be lost: "+
 				"leave out those that the log names as damaged", from, to-1, records[0].Offset)
 		}
-		if err != nil && !errors.Is(err, stream.ErrGone) && !errors.Is(err, stream.ErrBeyond) {
+		if err == nil { // what is appended meanwhile is not to be left out
+			return fmt.Errorf("leave out the offsets from %d to %d: the log ends at %d", from, to-1, at)
+		}
+		if !errors.Is(err, stream.ErrGone) && !errors.Is(err, stream.ErrBeyond) {
 			return err
 		}
-		break // of other offsets than the log's Skip says that
+		break // Skip says that
 	}
 	return l.Skip(from, to)
 }

@@ -94,9 +94,10 @@ const saveBytes = 30e6
 // after a crash, which takes less than the minute.
 const unaskedSaveEvery = time.Minute
 
-// unasked reports whether the command ends after its stream, and no door is open until then.
+// unasked reports whether the command ends after its stream, and nobody was told until then where to ask.
 func (c *Command) unasked(dir *machine.Dir) bool {
-	return c.Once && dir != nil && c.NATS.InProcess != nil && !c.Doors.Any() && c.HTTP == "" && c.Metrics == "" && c.Console == ""
+	return c.Once && dir != nil && c.NATS.InProcess != nil && c.ListenNATS == "" && !c.Doors.Any() &&
+		c.HTTP == "" && c.Metrics == "" && c.Console == ""
 }
 
 // upFiles are the open files and connections that up needs: measured, 40 (November 2026). The
