@@ -69,7 +69,7 @@ type World struct {
 	shadowed    bool                 // there is a second model
 	heard       bool                 // it is no shadow: in a world that another one is compared with
 	fromVersion bool                 // it began as a version of the first one
-	anew        bool                 // but was lost with its log, and has begun with the new one
+	anew        bool                 // its learners began again, with an empty model, after its log was lost
 	withdrawals []withdrawal         // that were written
 	pinned      map[string]pin       // by model
 	mayAnswer   map[string]bool      // models that were promoted, and the first one
