@@ -33,10 +33,16 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
+	return machineIn(t, t.TempDir())
+}
+
+// machineIn makes an empty folder the root of a machine.
+func machineIn(t *testing.T, root string) *machine {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("a root of its own, and another user in it, need root")
 	}
-	m := &machine{t, t.TempDir()}
+	m := &machine{t, root}
 	if err := os.Chmod(m.root, 0o755); err != nil { // for the user of the services
 		t.Fatal(err)
 	}
