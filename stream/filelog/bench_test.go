@@ -54,6 +54,36 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkAppendBesideFsync appends a record of 2 kB and writes as much to a file and fsyncs it, in turns. One
+// append a time is to reach .9 of the disk's fsyncs.
+func BenchmarkAppendBesideFsync(b *testing.B) {
+	path := b.TempDir()
+	l := opened(b, filepath.Join(path, "log"), Options{})
+	f, err := os.Create(filepath.Join(path, "file"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	records, bytes := numbered(0, 1, 2000), make([]byte, 2100)
+	var appending, syncing time.Duration
+	for b.Loop() {
+		began := time.Now()
+		if err := l.Append(b.Context(), records...); err != nil {
+			b.Fatal(err)
+		}
+		between := time.Now()
+		if _, err := f.Write(bytes); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		appending, syncing = appending+between.Sub(began), syncing+time.Since(between)
+	}
+	b.ReportMetric(float64(b.N)/appending.Seconds(), "appends/s")
+	b.ReportMetric(float64(syncing)/float64(appending), "of-fsyncs")
+}
+
 // BenchmarkRead reads a backlog of 100,000 records of 2 kB, and BenchmarkOpen opens it.
 func BenchmarkRead(b *testing.B) {
 	l := opened(b, b.TempDir(), Options{})
