@@ -7,89 +7,9 @@
 // of one sum, so that each output sums in the order of kernel_generic.go. For sums
 // along rows four columns of four rows are transposed.
 
-// func supportsAVX() bool
-TEXT ·supportsAVX(SB), NOSPLIT, $0-1
-	MOVB $0, ret+0(FP)
-	MOVL $1, AX
-	XORL CX, CX
-	CPUID
-	ANDL $0x18000000, CX // OSXSAVE and AVX
-	CMPL CX, $0x18000000
-	JNE  done
-	XORL CX, CX
-	XGETBV               // the system saves the registers
-	ANDL $6, AX
-	CMPL AX, $6
-	JNE  done
-	MOVB $1, ret+0(FP)
-
-done:
-	RET
-
-// func outer4AVX(r0, r1, r2, r3 *float64, by *[4]float64, x *float64, n int)
-TEXT ·outer4AVX(SB), NOSPLIT, $0-56
-	MOVQ         r0+0(FP), R8
-	MOVQ         r1+8(FP), R9
-	MOVQ         r2+16(FP), R10
-	MOVQ         r3+24(FP), R11
-	MOVQ         by+32(FP), AX
-	MOVQ         x+40(FP), SI
-	MOVQ         n+48(FP), CX
-	VBROADCASTSD 0(AX), Y4
-	VBROADCASTSD 8(AX), Y5
-	VBROADCASTSD 16(AX), Y6
-	VBROADCASTSD 24(AX), Y7
-	XORQ         DX, DX
-	SUBQ         $4, CX
-	JLT          tail
-
-loop:
-	VMOVUPD (SI)(DX*8), Y0
-	VMULPD  Y0, Y4, Y8
-	VMULPD  Y0, Y5, Y9
-	VMULPD  Y0, Y6, Y10
-	VMULPD  Y0, Y7, Y11
-	VADDPD  (R8)(DX*8), Y8, Y8
-	VADDPD  (R9)(DX*8), Y9, Y9
-	VADDPD  (R10)(DX*8), Y10, Y10
-	VADDPD  (R11)(DX*8), Y11, Y11
-	VMOVUPD Y8, (R8)(DX*8)
-	VMOVUPD Y9, (R9)(DX*8)
-	VMOVUPD Y10, (R10)(DX*8)
-	VMOVUPD Y11, (R11)(DX*8)
-	ADDQ    $4, DX
-	CMPQ    DX, CX
-	JLE     loop
-
-tail:
-	ADDQ $4, CX
-
-single:
-	CMPQ   DX, CX
-	JGE    end
-	VMOVSD (SI)(DX*8), X0
-	VMULSD X0, X4, X8
-	VMULSD X0, X5, X9
-	VMULSD X0, X6, X10
-	VMULSD X0, X7, X11
-	VADDSD (R8)(DX*8), X8, X8
-	VADDSD (R9)(DX*8), X9, X9
-	VADDSD (R10)(DX*8), X10, X10
-	VADDSD (R11)(DX*8), X11, X11
-	VMOVSD X8, (R8)(DX*8)
-	VMOVSD X9, (R9)(DX*8)
-	VMOVSD X10, (R10)(DX*8)
-	VMOVSD X11, (R11)(DX*8)
-	INCQ   DX
-	JMP    single
-
-end:
-	VZEROUPPER
-	RET
-
-// COLUMNS adds the products of four columns with four entries of x to the sums of four rows, in Y12.
+// COLUMNS adds the products of four columns with four entries of x to the sums of four rows.
 // The rows are in Y0 to Y3.
-#define COLUMNS \
+#define COLUMNS(sums) \
 	VUNPCKLPD    Y1, Y0, Y4       \
 	VUNPCKHPD    Y1, Y0, Y5       \
 	VUNPCKLPD    Y3, Y2, Y6       \
@@ -106,10 +26,10 @@ end:
 	VMULPD       Y5, Y1, Y1       \
 	VMULPD       Y6, Y2, Y2       \
 	VMULPD       Y7, Y3, Y3       \
-	VADDPD       Y0, Y12, Y12     \
-	VADDPD       Y1, Y12, Y12     \
-	VADDPD       Y2, Y12, Y12     \
-	VADDPD       Y3, Y12, Y12
+	VADDPD       Y0, sums, sums   \
+	VADDPD       Y1, sums, sums   \
+	VADDPD       Y2, sums, sums   \
+	VADDPD       Y3, sums, sums
 
 // func dot4AVX(s *[4]float64, r0, r1, r2, r3, x *float64, n int)
 //
@@ -130,7 +50,7 @@ dot:
 	VMOVUPD (R9)(DX*8), Y1
 	VMOVUPD (R10)(DX*8), Y2
 	VMOVUPD (R11)(DX*8), Y3
-	COLUMNS
+	COLUMNS(Y12)
 	ADDQ    $4, DX
 	CMPQ    DX, CX
 	JL      dot
@@ -139,45 +59,237 @@ dot:
 	VZEROUPPER
 	RET
 
-// func both4AVX(s *[4]float64, y, r0, r1, r2, r3 *float64, by *[4]float64, x *float64, n int)
+// ROWS loads four columns of four rows into Y0 to Y3.
+#define ROWS(r0, r1, r2, r3) \
+	VMOVUPD (r0)(DX*8), Y0 \
+	VMOVUPD (r1)(DX*8), Y1 \
+	VMOVUPD (r2)(DX*8), Y2 \
+	VMOVUPD (r3)(DX*8), Y3
+
+// BELOW sets Y4 to the products of four rows, in Y0 to Y3, with b0 to b3.
+#define BELOW(b0, b1, b2, b3) \
+	VMULPD Y0, b0, Y4 \
+	VMULPD Y1, b1, Y5 \
+	VMULPD Y2, b2, Y6 \
+	VMULPD Y3, b3, Y7 \
+	VADDPD Y5, Y4, Y4 \
+	VADDPD Y7, Y6, Y6 \
+	VADDPD Y6, Y4, Y4
+
+// CORNER sets sums to the product of a 4×4 corner with b0 to b3. The corner is symmetric, and what is left of
+// its diagonal in memory belongs to other rows: it comes from the columns above.
+#define CORNER(at, r0, r1, r2, r3, b0, b1, b2, b3, sums) \
+	VMOVUPD    at(r0), Y0          \
+	VMOVUPD    at(r1), Y1          \
+	VMOVUPD    at(r2), Y2          \
+	VMOVUPD    at(r3), Y3          \
+	VUNPCKLPD  Y1, Y0, Y4          \
+	VUNPCKHPD  Y1, Y0, Y5          \
+	VUNPCKLPD  Y3, Y2, Y6          \
+	VUNPCKHPD  Y3, Y2, Y7          \
+	VPERM2F128 $0x31, Y6, Y4, Y6   \
+	VPERM2F128 $0x31, Y7, Y5, Y7   \
+	VBLENDPD   $1, Y5, Y1, Y1      \
+	VBLENDPD   $3, Y6, Y2, Y2      \
+	VMULPD     b0, Y0, sums        \
+	VMULPD     b1, Y1, Y1          \
+	VMULPD     b2, Y2, Y2          \
+	VMULPD     b3, Y7, Y7          \
+	VADDPD     Y1, sums, sums      \
+	VADDPD     Y2, sums, sums      \
+	VADDPD     Y7, sums, sums
+
+// COLUMN is ROWS, COLUMNS and BELOW for one column; four entries of x are at by.
+#define COLUMN(r0, r1, r2, r3, by, sums) \
+	VMOVSD       (r0)(DX*8), X0     \
+	VMOVHPD      (r1)(DX*8), X0, X0 \
+	VMOVSD       (r2)(DX*8), X1     \
+	VMOVHPD      (r3)(DX*8), X1, X1 \
+	VINSERTF128  $1, X1, Y0, Y0     \
+	VBROADCASTSD (SI)(DX*8), Y1     \
+	VMULPD       Y0, Y1, Y1         \
+	VADDPD       Y1, sums, sums     \
+	VMULPD       by(SI), Y0, Y0     \
+	VHADDPD      Y0, Y0, Y0         \
+	VEXTRACTF128 $1, Y0, X1         \
+	VADDSD       X1, X0, X0         \
+	VADDSD       (BX)(DX*8), X0, X0 \
+	VMOVSD       X0, (BX)(DX*8)
+
+// func mulVecAVX(y, a, x *float64, n int)
 //
-// n is a multiple of four, and not 0.
-TEXT ·both4AVX(SB), NOSPLIT, $0-72
-	MOVQ         s+0(FP), DI
-	MOVQ         y+8(FP), BX
-	MOVQ         r0+16(FP), R8
-	MOVQ         r1+24(FP), R9
-	MOVQ         r2+32(FP), R10
-	MOVQ         r3+40(FP), R11
-	MOVQ         by+48(FP), AX
-	MOVQ         x+56(FP), SI
-	MOVQ         n+64(FP), CX
-	VMOVUPD      (DI), Y12
-	VBROADCASTSD 0(AX), Y8
-	VBROADCASTSD 8(AX), Y9
-	VBROADCASTSD 16(AX), Y10
-	VBROADCASTSD 24(AX), Y11
-	XORQ         DX, DX
+// It leaves the last n mod 4 rows. Eight rows are taken at once where they are long: their two vectors of
+// sums take turns, because an addition waits for the one before it. Row k begins with column k; the
+// registers point to where its column 0 would be.
+TEXT ·mulVecAVX(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), BX
+	MOVQ a+8(FP), R8
+	MOVQ x+16(FP), SI
+	MOVQ n+24(FP), CX
+
+rows:
+	CMPQ         CX, $4
+	JLT          done
+	LEAQ         -8(R8)(CX*8), R9
+	LEAQ         -16(R9)(CX*8), R10
+	LEAQ         -24(R10)(CX*8), R11
+	VBROADCASTSD 0(SI), Y8
+	VBROADCASTSD 8(SI), Y9
+	VBROADCASTSD 16(SI), Y10
+	VBROADCASTSD 24(SI), Y11
+	CORNER(0, R8, R9, R10, R11, Y8, Y9, Y10, Y11, Y12)
+	MOVQ         $4, DX
+	CMPQ         CX, $12
+	JLT          four
+	LEAQ         -32(R11)(CX*8), R12
+	LEAQ         -40(R12)(CX*8), R13
+	LEAQ         -48(R13)(CX*8), DI
+	LEAQ         -56(DI)(CX*8), AX
+
+	// Columns 4 to 7 are below the first four rows alone.
+	ROWS(R8, R9, R10, R11)
+	BELOW(Y8, Y9, Y10, Y11)
+	VADDPD       32(BX), Y4, Y14
+	COLUMNS(Y12)
+	VBROADCASTSD 32(SI), Y8
+	VBROADCASTSD 40(SI), Y9
+	VBROADCASTSD 48(SI), Y10
+	VBROADCASTSD 56(SI), Y11
+	CORNER(32, R12, R13, DI, AX, Y8, Y9, Y10, Y11, Y13)
+	MOVQ         $8, DX
+	SUBQ         $4, CX
 
 both:
-	VMOVUPD (R8)(DX*8), Y0
-	VMOVUPD (R9)(DX*8), Y1
-	VMOVUPD (R10)(DX*8), Y2
-	VMOVUPD (R11)(DX*8), Y3
-	VMULPD  Y0, Y8, Y4
-	VMULPD  Y1, Y9, Y5
-	VMULPD  Y2, Y10, Y6
-	VMULPD  Y3, Y11, Y7
-	VADDPD  Y5, Y4, Y4
-	VADDPD  Y7, Y6, Y6
-	VADDPD  Y6, Y4, Y4
+	ROWS(R8, R9, R10, R11)
+	VBROADCASTSD 0(SI), Y4
+	VBROADCASTSD 8(SI), Y5
+	VBROADCASTSD 16(SI), Y6
+	VBROADCASTSD 24(SI), Y7
+	BELOW(Y4, Y5, Y6, Y7)
+	VADDPD       (BX)(DX*8), Y4, Y15
+	COLUMNS(Y12)
+	ROWS(R12, R13, DI, AX)
+	BELOW(Y8, Y9, Y10, Y11)
+	VADDPD       Y15, Y4, Y4
+	VMOVUPD      Y4, (BX)(DX*8)
+	COLUMNS(Y13)
+	ADDQ         $4, DX
+	CMPQ         DX, CX
+	JLE          both
+	ADDQ         $4, CX
+	CMPQ         DX, CX
+	JGE          added
+
+single:
+	COLUMN(R8, R9, R10, R11, 0, Y12)
+	COLUMN(R12, R13, DI, AX, 32, Y13)
+	INCQ DX
+	CMPQ DX, CX
+	JLT  single
+
+added:
+	VADDPD  (BX), Y12, Y12
+	VMOVUPD Y12, (BX)
+	VADDPD  Y14, Y13, Y13
+	VMOVUPD Y13, 32(BX)
+	ADDQ    $64, BX
+	ADDQ    $64, SI
+	LEAQ    -64(AX)(CX*8), R8 // row 8 begins with column 8
+	ADDQ    $64, R8
+	SUBQ    $8, CX
+	JMP     rows
+
+four:
+	SUBQ $4, CX
+	CMPQ DX, CX
+	JGT  rest
+
+block:
+	ROWS(R8, R9, R10, R11)
+	BELOW(Y8, Y9, Y10, Y11)
 	VADDPD  (BX)(DX*8), Y4, Y4
 	VMOVUPD Y4, (BX)(DX*8)
-	COLUMNS
+	COLUMNS(Y12)
 	ADDQ    $4, DX
 	CMPQ    DX, CX
-	JL      both
+	JLE     block
 
-	VMOVUPD Y12, (DI)
+rest:
+	ADDQ $4, CX
+
+last:
+	CMPQ DX, CX
+	JGE  ended
+	COLUMN(R8, R9, R10, R11, 0, Y12)
+	INCQ DX
+	JMP  last
+
+ended:
+	VADDPD  (BX), Y12, Y12
+	VMOVUPD Y12, (BX)
+	ADDQ    $32, BX
+	ADDQ    $32, SI
+	LEAQ    (R11)(CX*8), R8
+	SUBQ    $4, CX
+	JMP     rows
+
+done:
+	VZEROUPPER
+	RET
+
+// func outerAVX(a *float64, by float64, x *float64, n int)
+TEXT ·outerAVX(SB), NOSPLIT, $0-32
+	MOVQ   a+0(FP), R8
+	VMOVSD by+8(FP), X0
+	MOVQ   x+16(FP), SI
+	MOVQ   n+24(FP), CX
+
+row:
+	VMULSD       (SI), X0, X1
+	VBROADCASTSD X1, Y1
+	XORQ         DX, DX
+	SUBQ         $8, CX
+	JLT          below8
+
+eight:
+	VMULPD  (SI)(DX*8), Y1, Y2
+	VMULPD  32(SI)(DX*8), Y1, Y3
+	VADDPD  (R8)(DX*8), Y2, Y2
+	VADDPD  32(R8)(DX*8), Y3, Y3
+	VMOVUPD Y2, (R8)(DX*8)
+	VMOVUPD Y3, 32(R8)(DX*8)
+	ADDQ    $8, DX
+	CMPQ    DX, CX
+	JLE     eight
+
+below8:
+	ADDQ    $8, CX
+	TESTQ   $4, CX
+	JZ      below4
+	VMULPD  (SI)(DX*8), Y1, Y2
+	VADDPD  (R8)(DX*8), Y2, Y2
+	VMOVUPD Y2, (R8)(DX*8)
+	ADDQ    $4, DX
+
+below4:
+	TESTQ   $2, CX
+	JZ      below2
+	VMULPD  (SI)(DX*8), X1, X2
+	VADDPD  (R8)(DX*8), X2, X2
+	VMOVUPD X2, (R8)(DX*8)
+	ADDQ    $2, DX
+
+below2:
+	TESTQ  $1, CX
+	JZ     next
+	VMULSD (SI)(DX*8), X1, X2
+	VADDSD (R8)(DX*8), X2, X2
+	VMOVSD X2, (R8)(DX*8)
+
+next:
+	LEAQ (R8)(CX*8), R8
+	ADDQ $8, SI
+	DECQ CX
+	JNZ  row
 	VZEROUPPER
 	RET

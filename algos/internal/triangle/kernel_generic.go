@@ -1,18 +1,50 @@
 package triangle
 
-// The innermost loops of the triangle's kernels, in Go. On amd64 with AVX kernel_amd64.s
-// replaces them, with the same bits, except with `-tags purego`.
+// The kernels in Go. On amd64 with AVX kernel_amd64.s replaces them, with the same bits, except with
+// `-tags purego`.
 
-// outer4Go adds g[r]·x to each of four rows.
-func outer4Go(r0, r1, r2, r3 []float64, g *[4]float64, x []float64) {
+// mulVecGo adds A·x to y. A row's sum begins with the 4×4 corner on the diagonal, and goes on from column to
+// column. What is below the diagonal adds to y, four rows at a time.
+func mulVecGo(y []float64, a Matrix, x []float64) {
 	n := len(x)
-	r0, r1, r2, r3 = r0[:n], r1[:n], r2[:n], r3[:n]
-	g0, g1, g2, g3 := g[0], g[1], g[2], g[3]
-	for j, xj := range x {
-		r0[j] += float64(g0 * xj)
-		r1[j] += float64(g1 * xj)
-		r2[j] += float64(g2 * xj)
-		r3[j] += float64(g3 * xj)
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		r0, r1, r2, r3, below := a.four(n - i)
+		a = below
+		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
+		s := [4]float64{
+			float64(r0[0]*x0) + float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3),
+			float64(r0[1]*x0) + float64(r1[0]*x1) + float64(r1[1]*x2) + float64(r1[2]*x3),
+			float64(r0[2]*x0) + float64(r1[1]*x1) + float64(r2[0]*x2) + float64(r2[1]*x3),
+			float64(r0[3]*x0) + float64(r1[2]*x1) + float64(r2[1]*x2) + float64(r3[0]*x3),
+		}
+		both4Go(&s, y[i+4:], r0[4:], r1[3:], r2[2:], r3[1:], (*[4]float64)(x[i:]), x[i+4:])
+		y[i] += s[0]
+		y[i+1] += s[1]
+		y[i+2] += s[2]
+		y[i+3] += s[3]
+	}
+	for ; i < n; i++ {
+		row := a[:n-i]
+		a = a[n-i:]
+		s := float64(row[0] * x[i])
+		for j := 1; j < len(row); j++ {
+			s += float64(row[j] * x[i+j])
+			y[i+j] += float64(row[j] * x[i])
+		}
+		y[i] += s
+	}
+}
+
+// outerGo adds g·xxᵀ to A.
+func outerGo(a Matrix, g float64, x []float64) {
+	for i := range x {
+		row := a[:len(x)-i]
+		a = a[len(row):]
+		gi := float64(g * x[i])
+		for j, xj := range x[i:] {
+			row[j] += float64(gi * xj)
+		}
 	}
 }
 

@@ -2,12 +2,8 @@
 
 package triangle
 
-func outer4(r0, r1, r2, r3 []float64, g *[4]float64, x []float64) {
-	outer4Go(r0, r1, r2, r3, g, x)
-}
+func mulVec(y []float64, a Matrix, x []float64) { mulVecGo(y, a, x) }
+
+func outer(a Matrix, g float64, x []float64) { outerGo(a, g, x) }
 
 func dot4(s *[4]float64, r0, r1, r2, r3, x []float64) { dot4Go(s, r0, r1, r2, r3, x) }
-
-func both4(s *[4]float64, y, r0, r1, r2, r3 []float64, by *[4]float64, x []float64) {
-	both4Go(s, y, r0, r1, r2, r3, by, x)
-}

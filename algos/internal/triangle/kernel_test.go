@@ -18,13 +18,6 @@ func normal(r *rand.Rand, n int) []float64 {
 // The kernels that the CPU chooses give the bits of those in Go.
 func TestKernelsGiveTheSameBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	rows := func(n int) (a, b [4][]float64) {
-		for i := range a {
-			a[i] = normal(r, n)
-			b[i] = slices.Clone(a[i])
-		}
-		return a, b
-	}
 	same := func(what string, n int, a, b []float64) {
 		t.Helper()
 		for i := range a {
@@ -33,24 +26,24 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 			}
 		}
 	}
-	for n := range 40 {
-		a, b := rows(n)
-		g := [4]float64(normal(r, 4))
-		x := normal(r, n)
-		outer4(a[0], a[1], a[2], a[3], &g, x)
-		outer4Go(b[0], b[1], b[2], b[3], &g, x)
-		for i := range a {
-			same("outer4", n, a[i], b[i])
+	for n := range 80 {
+		a := Matrix(normal(r, n*(n+1)/2))
+		x, y, g := normal(r, n), make([]float64, n), r.NormFloat64()
+		if n > 0 {
+			x[r.IntN(n)], x[r.IntN(n)] = 0, math.Copysign(0, -1)
 		}
+		wantA, wantY := slices.Clone(a), slices.Clone(y)
+		mulVec(y, a, x)
+		mulVecGo(wantY, a, x)
+		same("mulVec", n, y, wantY)
+		outer(a, g, x)
+		outerGo(wantA, g, x)
+		same("outer", n, a, wantA)
 
-		s, y := [4]float64(normal(r, 4)), normal(r, n)
-		wantS, wantY := s, slices.Clone(y)
-		both4(&s, y, a[0], a[1], a[2], a[3], &g, x)
-		both4Go(&wantS, wantY, a[0], a[1], a[2], a[3], &g, x)
-		same("both4", n, s[:], wantS[:])
-		same("both4", n, y, wantY)
-		dot4(&s, a[0], a[1], a[2], a[3], x)
-		dot4Go(&wantS, a[0], a[1], a[2], a[3], x)
-		same("dot4", n, s[:], wantS[:])
+		s, rows := [4]float64(normal(r, 4)), [4][]float64{normal(r, n), normal(r, n), normal(r, n), normal(r, n)}
+		want := s
+		dot4(&s, rows[0], rows[1], rows[2], rows[3], x)
+		dot4Go(&want, rows[0], rows[1], rows[2], rows[3], x)
+		same("dot4", n, s[:], want[:])
 	}
 }

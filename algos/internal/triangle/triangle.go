@@ -42,39 +42,9 @@ func (a Matrix) At(n, i, j int) float64 { return a[i*n-i*(i-1)/2+j-i] }
 
 // MulVec sets dst = A·x for len(x) = n; dst may not alias x.
 func (a Matrix) MulVec(dst, x []float64) {
-	n := len(x)
-	dst = dst[:n]
+	dst = dst[:len(x)]
 	clear(dst)
-	i := 0
-	for ; i+4 <= n; i += 4 {
-		r0, r1, r2, r3, below := a.four(n - i)
-		a = below
-		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
-		// The 4×4 corner on the diagonal.
-		s0 := float64(r0[0]*x0) + float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3)
-		s1 := float64(r0[1]*x0) + float64(r1[0]*x1) + float64(r1[1]*x2) + float64(r1[2]*x3)
-		s2 := float64(r0[2]*x0) + float64(r1[1]*x1) + float64(r2[0]*x2) + float64(r2[1]*x3)
-		s3 := float64(r0[3]*x0) + float64(r1[2]*x1) + float64(r2[1]*x2) + float64(r3[0]*x3)
-		// The rest of the four rows, and of the four columns below them.
-		xt, dt := x[i+4:], dst[i+4:]
-		r0, r1, r2, r3 = r0[4:], r1[3:], r2[2:], r3[1:]
-		s := [4]float64{s0, s1, s2, s3}
-		both4(&s, dt, r0, r1, r2, r3, (*[4]float64)(x[i:]), xt)
-		dst[i] += s[0]
-		dst[i+1] += s[1]
-		dst[i+2] += s[2]
-		dst[i+3] += s[3]
-	}
-	for ; i < n; i++ {
-		row := a[:n-i]
-		a = a[n-i:]
-		s := float64(row[0] * x[i])
-		for j := 1; j < len(row); j++ {
-			s += float64(row[j] * x[i+j])
-			dst[i+j] += float64(row[j] * x[i])
-		}
-		dst[i] += s
-	}
+	mulVec(dst, a, x)
 }
 
 // Quadratic returns xᵀAx in n²/2 products.
@@ -110,34 +80,7 @@ func (a Matrix) Quadratic(x []float64) float64 {
 }
 
 // AddOuter adds g·xxᵀ to A; each element gets the product (g·xᵢ)·xⱼ, i ≤ j.
-func (a Matrix) AddOuter(g float64, x []float64) {
-	n := len(x)
-	i := 0
-	for ; i+4 <= n; i += 4 {
-		r0, r1, r2, r3, below := a.four(n - i)
-		a = below
-		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
-		by := [4]float64{float64(g * x0), float64(g * x1), float64(g * x2), float64(g * x3)}
-		r0[0] += float64(by[0] * x0)
-		r0[1] += float64(by[0] * x1)
-		r0[2] += float64(by[0] * x2)
-		r0[3] += float64(by[0] * x3)
-		r1[0] += float64(by[1] * x1)
-		r1[1] += float64(by[1] * x2)
-		r1[2] += float64(by[1] * x3)
-		r2[0] += float64(by[2] * x2)
-		r2[1] += float64(by[2] * x3)
-		r3[0] += float64(by[3] * x3)
-		outer4(r0[4:], r1[3:], r2[2:], r3[1:], &by, x[i+4:])
-	}
-	for ; i < n; i++ {
-		gi := float64(g * x[i])
-		for j, xj := range x[i:] {
-			a[j] += float64(gi * xj)
-		}
-		a = a[n-i:]
-	}
-}
+func (a Matrix) AddOuter(g float64, x []float64) { outer(a, g, x) }
 
 // axpy4 sets y −= (c0·r0 + c1·r1) + (c2·r2 + c3·r3).
 func axpy4(y []float64, c0, c1, c2, c3 float64, r0, r1, r2, r3 []float64) {
