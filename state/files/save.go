@@ -83,10 +83,10 @@ func (s *Store) save(ctx context.Context, c *state.Checkpoint) (number int64, er
 		return 0, err
 	}
 	if same && head != nil && head.Identity == identity { // only the days are counted
-		if s.trim(&b, day(m.Saved), 0); !slices.Equal(b.Versions, s.book.Versions) {
-			return head.Number, s.change(b)
+		if s.trim(&b, day(m.Saved), 0); !slices.Equal(b.Versions, s.book.Versions) { // head is no pointer to it any more
+			return b.Head, s.change(b)
 		}
-		return head.Number, nil
+		return b.Head, nil
 	}
 	return s.commit(b, m, manifest, identity, distrusted != "")
 }

@@ -40,6 +40,25 @@ func repeated(t *testing.T, open func() state.Store) {
 		t.Errorf("saved again as version %d, want %d", got, version)
 	}
 	wantLoaded(t, s, state.Head, version, c)
+
+	// Also where the save deletes a version, which was kept as long as it was pinned.
+	for i := range 20 {
+		later.Model = fmt.Appendf(nil, "model %d", i)
+		version = save(t, s, &later)
+		if i > 0 { // the first version of a day is kept
+			continue
+		}
+		if err := s.Pin(t.Context(), version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Unpin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := save(t, s, &later); got != version {
+		t.Errorf("saved again, while an old version is deleted, as version %d, want %d", got, version)
+	}
+	wantLoaded(t, s, state.Head, version, &later)
 }
 
 // A save of the head's bytes is no other version, under another epoch or at another position: it
