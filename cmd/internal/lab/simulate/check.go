@@ -141,10 +141,14 @@ func stacks() string {
 
 // succession waits until exactly one learner is active, once all of them run.
 func (w *World) succession() {
-	for up := time.Now(); ; _ = sleep(w.ctx, 20*time.Millisecond) {
+	began := time.Now()
+	for up := began; ; _ = sleep(w.ctx, 20*time.Millisecond) {
 		running, active := w.running()
 		took := time.Since(up)
 		switch {
+		case time.Since(began) > 2*quiet:
+			w.violate("%d of %d learners run %v after all was healed", running, len(learners), 2*quiet)
+			return
 		case running < len(learners):
 			up = time.Now()
 		case active == 1:
@@ -234,15 +238,19 @@ func (w *World) unsettled() string {
 	if why := w.unsettledCandidate(bounds.End); why != "" {
 		return why
 	}
-	return w.unsound(bounds.End)
+	why := w.unsound(stream.DefaultName, bounds.End)
+	if why == "" && w.shadowed {
+		why = w.unsound(candidate, bounds.End)
+	}
+	return why
 }
 
-// unsound says what is wrong with the newest checkpoint; "": nothing. An active learner looks at it
+// unsound says what is wrong with a model's newest checkpoint; "": nothing. An active learner looks at it
 // from time to time, and saves again what is damaged.
-func (w *World) unsound(end int64) string {
+func (w *World) unsound(model string, end int64) string {
 	w.vault.mu.RLock()
 	defer w.vault.mu.RUnlock()
-	store, err := w.vault.dir.Store(stream.DefaultName)
+	store, err := w.vault.dir.Store(model)
 	if err == nil {
 		var c *state.Checkpoint
 		if c, _, err = store.Load(context.Background(), state.Head); err == nil && c.Position.Next != end {
@@ -250,7 +258,7 @@ func (w *World) unsound(end int64) string {
 		}
 	}
 	if err != nil {
-		return fmt.Sprintf("what is saved: %v", err)
+		return fmt.Sprintf("what is saved of %s: %v", model, err)
 	}
 	return ""
 }

@@ -322,8 +322,10 @@ func (w *World) happen(i Incident) error {
 		w.effect(Empty)
 		return w.vault.replace("")
 	case Flip:
+		if flipped, err := w.vault.flip(w.ctx, w.plan.Seed); err != nil || !flipped {
+			return err
+		}
 		w.effect(Flip)
-		return w.vault.flip(w.plan.Seed)
 	case Older:
 		w.mu.Lock()
 		w.away[portStore] = until
@@ -444,12 +446,22 @@ func all(d *disk) (records []stream.Record, err error) {
 	}
 }
 
-// flip changes a bit of the newest chunk.
-func (v *vault) flip(seed uint64) error {
+// flip changes a bit of the newest chunk, and reports whether it did: where a model has one version only, nobody
+// could go on.
+func (v *vault) flip(ctx context.Context, seed uint64) (flipped bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	_, err := v.flipNewest(seed)
-	return err
+	for _, name := range []string{stream.DefaultName, candidate} {
+		store, err := v.dir.Store(name)
+		if err != nil {
+			return false, err
+		}
+		if versions, err := store.Versions(ctx); err == nil && len(versions) == 1 {
+			return false, nil
+		}
+	}
+	_, err = v.flipNewest(seed)
+	return err == nil, err
 }
 
 // flipNewest is flip for who holds mu. undo takes it back.
