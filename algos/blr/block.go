@@ -20,8 +20,9 @@ type block struct {
 	size int // K, at least 1
 	n    int // events in it, below K
 
-	g, h []float64 // K
-	u, x []float64 // K rows of D
+	g, h    []float64 // K
+	u, x    []float64 // K rows of D
+	scratch []float64 // of write
 }
 
 // MaxBlock bounds Config.Block: V is probed at every 64th event, and written first.
@@ -32,6 +33,7 @@ func newBlock(size, dim int) block {
 	if size > 1 {
 		b.g, b.h = make([]float64, size), make([]float64, size)
 		b.u, b.x = make([]float64, size*dim), make([]float64, size*dim)
+		b.scratch = make([]float64, triangle.OutersScratch(dim, size))
 	}
 	return b
 }
@@ -64,10 +66,8 @@ func (b *block) written(a triangle.Matrix, g, v []float64) triangle.Matrix {
 	if b.n == 0 {
 		return a
 	}
-	sum := slices.Clone(a)
-	for j := range b.n {
-		sum.AddOuter(g[j], b.row(v, j))
-	}
+	sum, dim := slices.Clone(a), len(b.u)/b.size
+	sum.AddOuters(dim, g[:b.n], v, make([]float64, triangle.OutersScratch(dim, b.n)))
 	return sum
 }
 
@@ -90,10 +90,11 @@ func (p *Posterior) vx(u, x []float64) {
 // write adds the block's events to V and Λ and empties the block.
 func (p *Posterior) write() {
 	b := &p.block
-	for j := range b.n {
-		p.cov.AddOuter(b.g[j], b.row(b.u, j))
-		p.precision.AddOuter(b.h[j], b.row(b.x, j))
+	if b.n == 0 {
+		return
 	}
+	p.cov.AddOuters(p.dim, b.g[:b.n], b.u, b.scratch)
+	p.precision.AddOuters(p.dim, b.h[:b.n], b.x, b.scratch)
 	b.n = 0
 }
 

@@ -259,5 +259,6 @@ func (p *Posterior) Clone() *Posterior {
 	for _, v := range []*[]float64{&b.g, &b.h, &b.u, &b.x} {
 		*v = slices.Clone(*v)
 	}
+	b.scratch = make([]float64, len(b.scratch))
 	return &q
 }

@@ -50,3 +50,16 @@ func dot4(s *[4]float64, r0, r1, r2, r3, x []float64) {
 	dot4AVX(s, &r0[0], &r1[0], &r2[0], &r3[0], &x[0], n)
 	dot4Go(s, r0[n:], r1[n:], r2[n:], r3[n:], x[n:])
 }
+
+//go:noescape
+func rankAVX(row, by, v *float64, k int)
+
+// rank is rankGo.
+func rank(row *[tile]float64, by, v []float64) {
+	if !hasAVX || len(by) == 0 {
+		rankGo(row, by, v)
+		return
+	}
+	_ = v[tile*len(by)-1]
+	rankAVX(&row[0], &by[0], &v[0], len(by))
+}

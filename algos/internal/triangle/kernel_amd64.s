@@ -293,3 +293,54 @@ next:
 	JNZ  row
 	VZEROUPPER
 	RET
+
+// func rankAVX(row, by, v *float64, k int)
+//
+// It adds by[j] times row j of v, of 32 entries, to 32 entries of a row, from the first j to the last.
+TEXT ·rankAVX(SB), NOSPLIT, $0-32
+	MOVQ    row+0(FP), R8
+	MOVQ    by+8(FP), DI
+	MOVQ    v+16(FP), SI
+	MOVQ    k+24(FP), CX
+	VMOVUPD 0(R8), Y0
+	VMOVUPD 32(R8), Y1
+	VMOVUPD 64(R8), Y2
+	VMOVUPD 96(R8), Y3
+	VMOVUPD 128(R8), Y4
+	VMOVUPD 160(R8), Y5
+	VMOVUPD 192(R8), Y6
+	VMOVUPD 224(R8), Y7
+
+rank:
+	VBROADCASTSD (DI), Y8
+	VMULPD       0(SI), Y8, Y9
+	VMULPD       32(SI), Y8, Y10
+	VMULPD       64(SI), Y8, Y11
+	VMULPD       96(SI), Y8, Y12
+	VADDPD       Y9, Y0, Y0
+	VADDPD       Y10, Y1, Y1
+	VADDPD       Y11, Y2, Y2
+	VADDPD       Y12, Y3, Y3
+	VMULPD       128(SI), Y8, Y9
+	VMULPD       160(SI), Y8, Y10
+	VMULPD       192(SI), Y8, Y11
+	VMULPD       224(SI), Y8, Y12
+	VADDPD       Y9, Y4, Y4
+	VADDPD       Y10, Y5, Y5
+	VADDPD       Y11, Y6, Y6
+	VADDPD       Y12, Y7, Y7
+	ADDQ         $8, DI
+	ADDQ         $256, SI
+	DECQ         CX
+	JNZ          rank
+
+	VMOVUPD Y0, 0(R8)
+	VMOVUPD Y1, 32(R8)
+	VMOVUPD Y2, 64(R8)
+	VMOVUPD Y3, 96(R8)
+	VMOVUPD Y4, 128(R8)
+	VMOVUPD Y5, 160(R8)
+	VMOVUPD Y6, 192(R8)
+	VMOVUPD Y7, 224(R8)
+	VZEROUPPER
+	RET

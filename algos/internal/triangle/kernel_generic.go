@@ -78,3 +78,12 @@ func both4Go(s *[4]float64, y, r0, r1, r2, r3 []float64, by *[4]float64, x []flo
 	}
 	s[0], s[1], s[2], s[3] = s0, s1, s2, s3
 }
+
+// rankGo adds by[j] times row j of v to a row, from the first j to the last.
+func rankGo(row *[tile]float64, by, v []float64) {
+	for j, b := range by {
+		for c, x := range v[tile*j:][:tile] {
+			row[c] += float64(b * x)
+		}
+	}
+}

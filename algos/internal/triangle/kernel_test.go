@@ -47,3 +47,24 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 		same("dot4", n, s[:], want[:])
 	}
 }
+
+// AddOuters gives the bits of AddOuter for each vector in turn.
+func TestOutersInOneReading(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for _, n := range []int{1, 2, 31, 32, 33, 57, 64, 100} {
+		for _, k := range []int{0, 1, 2, 7, 64} {
+			a, g, v := Matrix(normal(r, n*(n+1)/2)), normal(r, k), normal(r, n*k)
+			one, inGo := slices.Clone(a), slices.Clone(a)
+			a.AddOuters(n, g, v, normal(r, OutersScratch(n, k)))
+			for j := range k {
+				one.AddOuter(g[j], v[j*n:][:n])
+				outerGo(inGo, g[j], v[j*n:][:n])
+			}
+			for i := range a {
+				if a[i] != one[i] || a[i] != inGo[i] {
+					t.Fatalf("n=%d k=%d: entry %d is %v, one vector after the other %v, in Go %v", n, k, i, a[i], one[i], inGo[i])
+				}
+			}
+		}
+	}
+}

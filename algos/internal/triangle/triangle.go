@@ -82,6 +82,42 @@ func (a Matrix) Quadratic(x []float64) float64 {
 // AddOuter adds g·xxᵀ to A; each element gets the product (g·xᵢ)·xⱼ, i ≤ j.
 func (a Matrix) AddOuter(g float64, x []float64) { outer(a, g, x) }
 
+// tile is how many columns AddOuters takes at once.
+const tile = 32
+
+// OutersScratch returns how long the scratch of AddOuters is, for k vectors of length n.
+func OutersScratch(n, k int) int { return (n + tile) * k }
+
+// AddOuters adds Σ gⱼ·vⱼvⱼᵀ to A of n rows, with the bits of AddOuter for each j in turn. The vectors are the
+// rows of v. It reads and writes A once: for many columns that is what AddOuter waits for.
+func (a Matrix) AddOuters(n int, g, v, scratch []float64) {
+	k := len(g)
+	by, columns := scratch[:n*k], scratch[n*k:][:tile*k]
+	for j, gj := range g {
+		for i, x := range v[j*n:][:n] {
+			by[i*k+j] = float64(gj * x)
+		}
+	}
+	for first := 0; first < n; first += tile {
+		end := min(first+tile, n)
+		for j := range g {
+			clear(columns[j*tile+copy(columns[j*tile:][:tile], v[j*n+first:j*n+end]) : (j+1)*tile])
+		}
+		for i := range end {
+			from := max(i, first)
+			row := a.Row(n, i)[from-i : end-i]
+			if len(row) == tile {
+				rank((*[tile]float64)(row), by[i*k:][:k], columns)
+				continue
+			}
+			var some [tile]float64
+			copy(some[from-first:], row)
+			rank(&some, by[i*k:][:k], columns)
+			copy(row, some[from-first:])
+		}
+	}
+}
+
 // axpy4 sets y −= (c0·r0 + c1·r1) + (c2·r2 + c3·r3).
 func axpy4(y []float64, c0, c1, c2, c3 float64, r0, r1, r2, r3 []float64) {
 	r0, r1, r2, r3 = r0[:len(y)], r1[:len(y)], r2[:len(y)], r3[:len(y)]
