@@ -38,17 +38,19 @@ func outer(a Matrix, g float64, x []float64) {
 }
 
 //go:noescape
-func dot4AVX(s *[4]float64, r0, r1, r2, r3, x *float64, n int)
+func quadraticAVX(parts *[2]float64, a, x *float64, n int)
 
-func dot4(s *[4]float64, r0, r1, r2, r3, x []float64) {
-	n := len(x) &^ 3
-	if !hasAVX || n == 0 {
-		dot4Go(s, r0, r1, r2, r3, x)
-		return
+// quadratic is quadraticGo.
+func quadratic(a Matrix, x []float64) (diagonal, rest float64) {
+	n := len(x)
+	if !hasAVX || n < 4 {
+		return quadraticGo(0, 0, a, x)
 	}
-	_, _, _, _ = r0[n-1], r1[n-1], r2[n-1], r3[n-1]
-	dot4AVX(s, &r0[0], &r1[0], &r2[0], &r3[0], &x[0], n)
-	dot4Go(s, r0[n:], r1[n:], r2[n:], r3[n:], x[n:])
+	_ = a[n*(n+1)/2-1]
+	var parts [2]float64
+	quadraticAVX(&parts, &a[0], &x[0], n)
+	last := n & 3
+	return quadraticGo(parts[0], parts[1], a[len(a)-last*(last+1)/2:], x[n-last:])
 }
 
 //go:noescape

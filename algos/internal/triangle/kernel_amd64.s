@@ -31,34 +31,6 @@
 	VADDPD       Y2, sums, sums   \
 	VADDPD       Y3, sums, sums
 
-// func dot4AVX(s *[4]float64, r0, r1, r2, r3, x *float64, n int)
-//
-// n is a multiple of four, and not 0.
-TEXT ·dot4AVX(SB), NOSPLIT, $0-56
-	MOVQ    s+0(FP), DI
-	MOVQ    r0+8(FP), R8
-	MOVQ    r1+16(FP), R9
-	MOVQ    r2+24(FP), R10
-	MOVQ    r3+32(FP), R11
-	MOVQ    x+40(FP), SI
-	MOVQ    n+48(FP), CX
-	VMOVUPD (DI), Y12
-	XORQ    DX, DX
-
-dot:
-	VMOVUPD (R8)(DX*8), Y0
-	VMOVUPD (R9)(DX*8), Y1
-	VMOVUPD (R10)(DX*8), Y2
-	VMOVUPD (R11)(DX*8), Y3
-	COLUMNS(Y12)
-	ADDQ    $4, DX
-	CMPQ    DX, CX
-	JL      dot
-
-	VMOVUPD Y12, (DI)
-	VZEROUPPER
-	RET
-
 // ROWS loads four columns of four rows into Y0 to Y3.
 #define ROWS(r0, r1, r2, r3) \
 	VMOVUPD (r0)(DX*8), Y0 \
@@ -194,8 +166,7 @@ added:
 	VMOVUPD Y13, 32(BX)
 	ADDQ    $64, BX
 	ADDQ    $64, SI
-	LEAQ    -64(AX)(CX*8), R8 // row 8 begins with column 8
-	ADDQ    $64, R8
+	LEAQ    (AX)(CX*8), R8
 	SUBQ    $8, CX
 	JMP     rows
 
@@ -342,5 +313,162 @@ rank:
 	VMOVUPD Y5, 160(R8)
 	VMOVUPD Y6, 192(R8)
 	VMOVUPD Y7, 224(R8)
+	VZEROUPPER
+	RET
+
+DATA minusZero<>+0(SB)/8, $0x8000000000000000
+GLOBL minusZero<>(SB), RODATA|NOPTR, $8
+
+// HALF sets sums to the products of what is above the diagonal of a 4×4 corner with x, and adds the diagonal's
+// part of xᵀAx to X14. −0, in Y11, stands for what is not summed: it changes no sum.
+#define HALF(at, r0, r1, r2, r3, sums) \
+	VMOVUPD      at(r0), Y0        \
+	VMOVUPD      at(r1), Y1        \
+	VMOVUPD      at(r2), Y2        \
+	VMOVUPD      at(r3), Y3        \
+	VBLENDPD     $2, Y1, Y0, Y4    \
+	VBLENDPD     $4, Y2, Y4, Y4    \
+	VBLENDPD     $8, Y3, Y4, Y4    \
+	VMOVUPD      at(SI), Y5        \
+	VMULPD       Y5, Y5, Y5        \
+	VMULPD       Y5, Y4, Y4        \
+	VUNPCKHPD    X4, X4, X5        \
+	VEXTRACTF128 $1, Y4, X6        \
+	VADDSD       X5, X4, X4        \
+	VADDSD       X6, X4, X4        \
+	VUNPCKHPD    X6, X6, X6        \
+	VADDSD       X6, X4, X4        \
+	VADDSD       X4, X14, X14      \
+	VUNPCKLPD    Y1, Y0, Y4        \
+	VUNPCKHPD    Y1, Y0, Y5        \
+	VUNPCKLPD    Y3, Y2, Y6        \
+	VUNPCKHPD    Y3, Y2, Y7        \
+	VPERM2F128   $0x31, Y6, Y4, Y6 \
+	VPERM2F128   $0x31, Y7, Y5, Y7 \
+	VBROADCASTSD 8+at(SI), Y8      \
+	VBROADCASTSD 16+at(SI), Y9     \
+	VBROADCASTSD 24+at(SI), Y10    \
+	VMULPD       Y8, Y5, Y5        \
+	VMULPD       Y9, Y6, Y6        \
+	VMULPD       Y10, Y7, Y7       \
+	VXORPD       Y8, Y8, Y8        \
+	VBLENDPD     $1, Y5, Y11, Y5   \
+	VBLENDPD     $3, Y6, Y11, Y6   \
+	VBLENDPD     $7, Y7, Y8, Y7    \
+	VADDPD       Y6, Y5, sums      \
+	VADDPD       Y7, sums, sums
+
+// SINGLE adds the product of one column with its entry of x to the sums of four rows.
+#define SINGLE(r0, r1, r2, r3, sums) \
+	VMOVSD       (r0)(DX*8), X0     \
+	VMOVHPD      (r1)(DX*8), X0, X0 \
+	VMOVSD       (r2)(DX*8), X1     \
+	VMOVHPD      (r3)(DX*8), X1, X1 \
+	VINSERTF128  $1, X1, Y0, Y0     \
+	VBROADCASTSD (SI)(DX*8), Y1     \
+	VMULPD       Y0, Y1, Y1         \
+	VADDPD       Y1, sums, sums
+
+// REST adds the product of the sums of four rows with their entries of x to X15.
+#define REST(at, sums) \
+	VMULPD       at(SI), sums, Y0 \
+	VHADDPD      Y0, Y0, Y0       \
+	VEXTRACTF128 $1, Y0, X1       \
+	VADDSD       X1, X0, X0       \
+	VADDSD       X0, X15, X15
+
+// func quadraticAVX(parts *[2]float64, a, x *float64, n int)
+//
+// It goes through the matrix as mulVecAVX does, and leaves the last n mod 4 rows.
+TEXT ·quadraticAVX(SB), NOSPLIT, $0-32
+	MOVQ         a+8(FP), R8
+	MOVQ         x+16(FP), SI
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD minusZero<>(SB), Y11
+	VXORPD       X14, X14, X14
+	VXORPD       X15, X15, X15
+
+rows:
+	CMPQ CX, $4
+	JLT  done
+	LEAQ -8(R8)(CX*8), R9
+	LEAQ -16(R9)(CX*8), R10
+	LEAQ -24(R10)(CX*8), R11
+	HALF(0, R8, R9, R10, R11, Y12)
+	MOVQ $4, DX
+	CMPQ CX, $12
+	JLT  four
+	LEAQ -32(R11)(CX*8), R12
+	LEAQ -40(R12)(CX*8), R13
+	LEAQ -48(R13)(CX*8), DI
+	LEAQ -56(DI)(CX*8), AX
+
+	// Columns 4 to 7 are beside the first four rows alone.
+	ROWS(R8, R9, R10, R11)
+	COLUMNS(Y12)
+	HALF(32, R12, R13, DI, AX, Y13)
+	MOVQ $8, DX
+	SUBQ $4, CX
+
+both:
+	ROWS(R8, R9, R10, R11)
+	COLUMNS(Y12)
+	ROWS(R12, R13, DI, AX)
+	COLUMNS(Y13)
+	ADDQ $4, DX
+	CMPQ DX, CX
+	JLE  both
+	ADDQ $4, CX
+	CMPQ DX, CX
+	JGE  summed
+
+single:
+	SINGLE(R8, R9, R10, R11, Y12)
+	SINGLE(R12, R13, DI, AX, Y13)
+	INCQ DX
+	CMPQ DX, CX
+	JLT  single
+
+summed:
+	REST(0, Y12)
+	REST(32, Y13)
+	ADDQ $64, SI
+	LEAQ (AX)(CX*8), R8
+	SUBQ $8, CX
+	JMP  rows
+
+four:
+	SUBQ $4, CX
+	CMPQ DX, CX
+	JGT  rest
+
+block:
+	ROWS(R8, R9, R10, R11)
+	COLUMNS(Y12)
+	ADDQ $4, DX
+	CMPQ DX, CX
+	JLE  block
+
+rest:
+	ADDQ $4, CX
+
+last:
+	CMPQ DX, CX
+	JGE  ended
+	SINGLE(R8, R9, R10, R11, Y12)
+	INCQ DX
+	JMP  last
+
+ended:
+	REST(0, Y12)
+	ADDQ $32, SI
+	LEAQ (R11)(CX*8), R8
+	SUBQ $4, CX
+	JMP  rows
+
+done:
+	MOVQ   parts+0(FP), DI
+	VMOVSD X14, 0(DI)
+	VMOVSD X15, 8(DI)
 	VZEROUPPER
 	RET

@@ -48,6 +48,37 @@ func outerGo(a Matrix, g float64, x []float64) {
 	}
 }
 
+// quadraticGo adds to diagonal and rest what the diagonal gives of xᵀAx, and half of what the rest gives.
+func quadraticGo(diagonal, rest float64, a Matrix, x []float64) (float64, float64) {
+	n := len(x)
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		r0, r1, r2, r3, below := a.four(n - i)
+		a = below
+		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
+		diagonal += float64(r0[0]*float64(x0*x0)) + float64(r1[0]*float64(x1*x1)) +
+			float64(r2[0]*float64(x2*x2)) + float64(r3[0]*float64(x3*x3))
+		s := [4]float64{
+			float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3),
+			float64(r1[1]*x2) + float64(r1[2]*x3),
+			float64(r2[1] * x3),
+		}
+		dot4Go(&s, r0[4:], r1[3:], r2[2:], r3[1:], x[i+4:])
+		rest += (float64(s[0]*x0) + float64(s[1]*x1)) + (float64(s[2]*x2) + float64(s[3]*x3))
+	}
+	for ; i < n; i++ {
+		row := a[:n-i]
+		a = a[n-i:]
+		diagonal += float64(row[0] * float64(x[i]*x[i]))
+		s := 0.0
+		for j := 1; j < len(row); j++ {
+			s += float64(row[j] * x[i+j])
+		}
+		rest += float64(s * x[i])
+	}
+	return diagonal, rest
+}
+
 // dot4Go adds the products of four rows with x to s, each from the first column to the last.
 func dot4Go(s *[4]float64, r0, r1, r2, r3, x []float64) {
 	n := len(x)

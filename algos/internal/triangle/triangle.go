@@ -49,33 +49,7 @@ func (a Matrix) MulVec(dst, x []float64) {
 
 // Quadratic returns xᵀAx in n²/2 products.
 func (a Matrix) Quadratic(x []float64) float64 {
-	n := len(x)
-	diagonal, rest := 0.0, 0.0
-	i := 0
-	for ; i+4 <= n; i += 4 {
-		r0, r1, r2, r3, below := a.four(n - i)
-		a = below
-		x0, x1, x2, x3 := x[i], x[i+1], x[i+2], x[i+3]
-		diagonal += float64(r0[0]*float64(x0*x0)) + float64(r1[0]*float64(x1*x1)) +
-			float64(r2[0]*float64(x2*x2)) + float64(r3[0]*float64(x3*x3))
-		s := [4]float64{
-			float64(r0[1]*x1) + float64(r0[2]*x2) + float64(r0[3]*x3),
-			float64(r1[1]*x2) + float64(r1[2]*x3),
-			float64(r2[1] * x3),
-		}
-		dot4(&s, r0[4:], r1[3:], r2[2:], r3[1:], x[i+4:])
-		rest += (float64(s[0]*x0) + float64(s[1]*x1)) + (float64(s[2]*x2) + float64(s[3]*x3))
-	}
-	for ; i < n; i++ {
-		row := a[:n-i]
-		a = a[n-i:]
-		diagonal += float64(row[0] * float64(x[i]*x[i]))
-		s := 0.0
-		for j := 1; j < len(row); j++ {
-			s += float64(row[j] * x[i+j])
-		}
-		rest += float64(s * x[i])
-	}
+	diagonal, rest := quadratic(a, x)
 	return diagonal + float64(2*rest)
 }
 
