@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -347,7 +348,10 @@ func (w *World) happen(i Incident) error {
 	case BadRecords:
 		for k := range i.N {
 			bad := stream.Record{Value: fmt.Appendf(nil, "no event %v %d", i.At, k)}
-			if err := w.append(&w.events, []stream.Record{bad}); err != nil {
+			switch err := w.append(&w.events, []stream.Record{bad}); {
+			case errors.Is(err, stream.ErrFull): // whoever writes it is refused like all others
+				return nil
+			case err != nil:
 				return err
 			}
 		}
