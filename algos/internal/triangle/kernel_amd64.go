@@ -2,53 +2,78 @@
 
 package triangle
 
-import "golang.org/x/sys/cpu"
-
 // hasAVX chooses the kernels of kernel_amd64.s. They give the bits of kernel_generic.go.
-var hasAVX = cpu.X86.HasAVX
+var hasAVX = supportsAVX()
 
 //go:noescape
-func mulVecAVX(y, a, x *float64, n int)
+func supportsAVX() bool
+
+// Assembly is not preempted, and a collection of garbage waits for it. So a kernel gets rows of some strip entries
+// at once, which takes it some 50 µs.
+const strip = 1 << 17
+
+// strips calls a kernel for the first n−(n mod 4) rows: for as many of the first ones of those that are left as a
+// strip has. It calls it with their number, where they begin in the matrix, and with how many rows stay.
+func strips(n int, kernel func(n, at, least int)) {
+	for at := 0; n >= 4; {
+		rows := n
+		if n*(n+1)/2 > strip {
+			rows = max(strip/n&^7, 8)
+		}
+		least := max(n-rows, n&3)
+		kernel(n, at, max(least, 3))
+		at += (n*(n+1) - least*(least+1)) / 2
+		n = least
+	}
+}
+
+//go:noescape
+func mulVecAVX(y, a, x *float64, n, least int)
 
 // mulVec is mulVecGo.
 func mulVec(y []float64, a Matrix, x []float64) {
 	n := len(x)
-	if !hasAVX || n < 4 {
+	if !hasAVX {
 		mulVecGo(y, a, x)
 		return
 	}
-	_, _ = y[n-1], a[n*(n+1)/2-1]
-	mulVecAVX(&y[0], &a[0], &x[0], n)
+	strips(n, func(left, at, least int) { mulVecAVX(&y[n-left], &a[at], &x[n-left], left, least) })
 	last := n & 3
 	mulVecGo(y[n-last:], a[len(a)-last*(last+1)/2:], x[n-last:])
 }
 
 //go:noescape
-func outerAVX(a *float64, by float64, x *float64, n int)
+func outerAVX(a *float64, by float64, x *float64, n, least int)
 
 // outer is outerGo.
 func outer(a Matrix, g float64, x []float64) {
 	n := len(x)
-	if !hasAVX || n == 0 {
+	if !hasAVX {
 		outerGo(a, g, x)
 		return
 	}
-	_ = a[n*(n+1)/2-1]
-	outerAVX(&a[0], g, &x[0], n)
+	strips(n, func(left, at, least int) {
+		if least == 3 { // the last ones too
+			least = 0
+		}
+		outerAVX(&a[at], g, &x[n-left], left, least)
+	})
+	if n < 4 {
+		outerGo(a, g, x)
+	}
 }
 
 //go:noescape
-func quadraticAVX(parts *[2]float64, a, x *float64, n int)
+func quadraticAVX(parts *[2]float64, a, x *float64, n, least int)
 
 // quadratic is quadraticGo.
 func quadratic(a Matrix, x []float64) (diagonal, rest float64) {
 	n := len(x)
-	if !hasAVX || n < 4 {
+	if !hasAVX {
 		return quadraticGo(0, 0, a, x)
 	}
-	_ = a[n*(n+1)/2-1]
 	var parts [2]float64
-	quadraticAVX(&parts, &a[0], &x[0], n)
+	strips(n, func(left, at, least int) { quadraticAVX(&parts, &a[at], &x[n-left], left, least) })
 	last := n & 3
 	return quadraticGo(parts[0], parts[1], a[len(a)-last*(last+1)/2:], x[n-last:])
 }

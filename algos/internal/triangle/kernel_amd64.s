@@ -7,6 +7,25 @@
 // of one sum, so that each output sums in the order of kernel_generic.go. For sums
 // along rows four columns of four rows are transposed.
 
+// func supportsAVX() bool
+TEXT ·supportsAVX(SB), NOSPLIT, $0-1
+	MOVB $0, ret+0(FP)
+	MOVL $1, AX
+	XORL CX, CX
+	CPUID
+	ANDL $0x18000000, CX // OSXSAVE and AVX
+	CMPL CX, $0x18000000
+	JNE  done
+	XORL CX, CX
+	XGETBV               // the system saves the registers
+	ANDL $6, AX
+	CMPL AX, $6
+	JNE  done
+	MOVB $1, ret+0(FP)
+
+done:
+	RET
+
 // COLUMNS adds the products of four columns with four entries of x to the sums of four rows.
 // The rows are in Y0 to Y3.
 #define COLUMNS(sums) \
@@ -48,8 +67,8 @@
 	VADDPD Y7, Y6, Y6 \
 	VADDPD Y6, Y4, Y4
 
-// CORNER sets sums to the product of a 4×4 corner with b0 to b3. The corner is symmetric, and what is left of
-// its diagonal in memory belongs to other rows: it comes from the columns above.
+// CORNER sets sums to the product of a 4×4 corner with b0 to b3. The corner is symmetric. What it has below the
+// diagonal is not stored, and is taken from the columns above.
 #define CORNER(at, r0, r1, r2, r3, b0, b1, b2, b3, sums) \
 	VMOVUPD    at(r0), Y0          \
 	VMOVUPD    at(r1), Y1          \
@@ -88,20 +107,20 @@
 	VADDSD       (BX)(DX*8), X0, X0 \
 	VMOVSD       X0, (BX)(DX*8)
 
-// func mulVecAVX(y, a, x *float64, n int)
+// func mulVecAVX(y, a, x *float64, n, least int)
 //
-// It leaves the last n mod 4 rows. Eight rows are taken at once where they are long: their two vectors of
+// It goes on while there are more than least rows, which is at least 3. Eight rows are taken at once where they are long: their two vectors of
 // sums take turns, because an addition waits for the one before it. Row k begins with column k; the
 // registers point to where its column 0 would be.
-TEXT ·mulVecAVX(SB), NOSPLIT, $0-32
+TEXT ·mulVecAVX(SB), NOSPLIT, $0-40
 	MOVQ y+0(FP), BX
 	MOVQ a+8(FP), R8
 	MOVQ x+16(FP), SI
 	MOVQ n+24(FP), CX
 
 rows:
-	CMPQ         CX, $4
-	JLT          done
+	CMPQ         CX, least+32(FP)
+	JLE          done
 	LEAQ         -8(R8)(CX*8), R9
 	LEAQ         -16(R9)(CX*8), R10
 	LEAQ         -24(R10)(CX*8), R11
@@ -208,16 +227,18 @@ done:
 	VZEROUPPER
 	RET
 
-// func outerAVX(a *float64, by float64, x *float64, n int)
-TEXT ·outerAVX(SB), NOSPLIT, $0-32
-	MOVQ   a+0(FP), R8
-	VMOVSD by+8(FP), X0
-	MOVQ   x+16(FP), SI
-	MOVQ   n+24(FP), CX
+// func outerAVX(a *float64, by float64, x *float64, n, least int)
+//
+// It goes on while there are more than least rows.
+TEXT ·outerAVX(SB), NOSPLIT, $0-40
+	MOVQ         a+0(FP), R8
+	VBROADCASTSD by+8(FP), Y0
+	MOVQ         x+16(FP), SI
+	MOVQ         n+24(FP), CX
 
 row:
-	VMULSD       (SI), X0, X1
-	VBROADCASTSD X1, Y1
+	VBROADCASTSD (SI), Y1
+	VMULPD       Y0, Y1, Y1
 	XORQ         DX, DX
 	SUBQ         $8, CX
 	JLT          below8
@@ -261,7 +282,8 @@ next:
 	LEAQ (R8)(CX*8), R8
 	ADDQ $8, SI
 	DECQ CX
-	JNZ  row
+	CMPQ CX, least+32(FP)
+	JGT  row
 	VZEROUPPER
 	RET
 
@@ -320,7 +342,8 @@ DATA minusZero<>+0(SB)/8, $0x8000000000000000
 GLOBL minusZero<>(SB), RODATA|NOPTR, $8
 
 // HALF sets sums to the products of what is above the diagonal of a 4×4 corner with x, and adds the diagonal's
-// part of xᵀAx to X14. −0, in Y11, stands for what is not summed: it changes no sum.
+// part of xᵀAx to X14. Y11 holds −0, which changes no sum: it stands for what a row does not sum. The sum of the
+// last row begins with +0, as it does in Go.
 #define HALF(at, r0, r1, r2, r3, sums) \
 	VMOVUPD      at(r0), Y0        \
 	VMOVUPD      at(r1), Y1        \
@@ -377,20 +400,21 @@ GLOBL minusZero<>(SB), RODATA|NOPTR, $8
 	VADDSD       X1, X0, X0       \
 	VADDSD       X0, X15, X15
 
-// func quadraticAVX(parts *[2]float64, a, x *float64, n int)
+// func quadraticAVX(parts *[2]float64, a, x *float64, n, least int)
 //
-// It goes through the matrix as mulVecAVX does, and leaves the last n mod 4 rows.
-TEXT ·quadraticAVX(SB), NOSPLIT, $0-32
+// It goes through the matrix as mulVecAVX does.
+TEXT ·quadraticAVX(SB), NOSPLIT, $0-40
+	MOVQ         parts+0(FP), DI
+	VMOVSD       0(DI), X14
+	VMOVSD       8(DI), X15
 	MOVQ         a+8(FP), R8
 	MOVQ         x+16(FP), SI
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD minusZero<>(SB), Y11
-	VXORPD       X14, X14, X14
-	VXORPD       X15, X15, X15
 
 rows:
-	CMPQ CX, $4
-	JLT  done
+	CMPQ CX, least+32(FP)
+	JLE  done
 	LEAQ -8(R8)(CX*8), R9
 	LEAQ -16(R9)(CX*8), R10
 	LEAQ -24(R10)(CX*8), R11

@@ -48,7 +48,7 @@ func outerGo(a Matrix, g float64, x []float64) {
 	}
 }
 
-// quadraticGo adds to diagonal and rest what the diagonal gives of xᵀAx, and half of what the rest gives.
+// quadraticGo adds Σ aᵢᵢxᵢ² to diagonal, and Σ aᵢⱼxᵢxⱼ of i < j to rest.
 func quadraticGo(diagonal, rest float64, a Matrix, x []float64) (float64, float64) {
 	n := len(x)
 	i := 0

@@ -37,11 +37,19 @@ func (a Matrix) four(n int) (r0, r1, r2, r3, below Matrix) {
 	return a[:n], a[n:][:n-1], a[2*n-1:][:n-2], a[3*n-3:][:n-3], a[4*n-6:]
 }
 
+// check panics unless the matrix has n rows.
+func (a Matrix) check(n int) {
+	if len(a) != n*(n+1)/2 {
+		panic(fmt.Sprintf("triangle: a matrix of %d entries for %d inputs", len(a), n))
+	}
+}
+
 // At returns element (i, j), i ≤ j.
 func (a Matrix) At(n, i, j int) float64 { return a[i*n-i*(i-1)/2+j-i] }
 
 // MulVec sets dst = A·x for len(x) = n; dst may not alias x.
 func (a Matrix) MulVec(dst, x []float64) {
+	a.check(len(x))
 	dst = dst[:len(x)]
 	clear(dst)
 	mulVec(dst, a, x)
@@ -49,12 +57,16 @@ func (a Matrix) MulVec(dst, x []float64) {
 
 // Quadratic returns xᵀAx in n²/2 products.
 func (a Matrix) Quadratic(x []float64) float64 {
+	a.check(len(x))
 	diagonal, rest := quadratic(a, x)
 	return diagonal + float64(2*rest)
 }
 
 // AddOuter adds g·xxᵀ to A; each element gets the product (g·xᵢ)·xⱼ, i ≤ j.
-func (a Matrix) AddOuter(g float64, x []float64) { outer(a, g, x) }
+func (a Matrix) AddOuter(g float64, x []float64) {
+	a.check(len(x))
+	outer(a, g, x)
+}
 
 // tile is how many columns AddOuters takes at once.
 const tile = 32
@@ -65,6 +77,7 @@ func OutersScratch(n, k int) int { return (n + tile) * k }
 // AddOuters adds Σ gⱼ·vⱼvⱼᵀ to A of n rows, with the bits of AddOuter for each j in turn. The vectors are the
 // rows of v. It reads and writes A once: for many columns that is what AddOuter waits for.
 func (a Matrix) AddOuters(n int, g, v, scratch []float64) {
+	a.check(n)
 	k := len(g)
 	by, columns := scratch[:n*k], scratch[n*k:][:tile*k]
 	for j, gj := range g {
