@@ -48,17 +48,17 @@ type disk struct {
 
 func newDisk(t *testing.T) *disk {
 	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("a disk of its own needs root")
+	}
 	d := &disk{t, filepath.Join(t.TempDir(), "disk"), t.TempDir()}
 	command(t, "truncate", "-s", "2G", d.image)
 	command(t, "mkfs.ext4", "-q", "-F", d.image)
-	d.mount()
+	if out, err := exec.Command("mount", "-o", "loop", d.image, d.at).CombinedOutput(); err != nil {
+		t.Skipf("a disk of its own needs loop devices: %v: %s", err, out)
+	}
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", d.at).Run() })
 	return d
-}
-
-func (d *disk) mount() {
-	d.t.Helper()
-	command(d.t, "mount", "-o", "loop", d.image, d.at)
 }
 
 // written returns the device's counters of writes, of sectors and of what is in flight.
@@ -98,7 +98,7 @@ func (d *disk) cut(s *service) {
 		!(errors.As(err, &exit) && exit.ExitCode() == 1) { // e2fsck ends with 1 where it has mended something
 		d.t.Fatalf("e2fsck: %v: %s", err, out)
 	}
-	d.mount()
+	command(d.t, "mount", "-o", "loop", d.image, d.at)
 }
 
 // An operator is who set 0.1.0 up, and changes nothing afterwards but the package.
@@ -176,7 +176,13 @@ func (o *operator) timer() (backups []string) {
 		o.t.Errorf("the timer that was enabled: %v", err)
 	}
 	s := o.start("hamlet-backup.service")
-	<-s.ended
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		s.kill()
+		o.t.Fatalf("hamlet-backup.service does not end:\n%s", s.output.String())
+	}
+	_ = s.notify.Close()
 	if s.err != nil {
 		o.t.Fatalf("hamlet-backup.service: %v\n%s", s.err, s.output.String())
 	}
@@ -190,7 +196,7 @@ func (o *operator) timer() (backups []string) {
 	return backups
 }
 
-// examples runs the examples of 0.1.0: one over HTTP, and with the packages that HAMLET_EXAMPLES has, over NATS.
+// examples runs the examples of 0.1.0: one over HTTP, and with the packages that HAMLET_EXAMPLES has, two over NATS.
 func (o *operator) examples() {
 	o.t.Helper()
 	packages, python := os.Getenv("HAMLET_EXAMPLES"), "python3"
@@ -242,7 +248,8 @@ func TestPackageOf010(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := strings.Replace(string(config), "http: 127.0.0.1:9104", "http: "+o.web, 1) +
-		fmt.Sprintf("\nlisten-kafka: %s\nlisten-redis: %s\nlisten-nats: %s\ntable-bits: 12\nsave-every: 100ms\n", port(t), port(t), port(t))
+		fmt.Sprintf("\nlisten-kafka: %s\nlisten-redis: %s\nlisten-nats: %s\n", port(t), port(t), port(t)) +
+		"table-bits: 12\nsave-every: 100ms\n"
 	o.write("/etc/hamlet/hamlet.yaml", settings)
 	o.write("/etc/hamlet/hamlet.env", "HAMLET_TOKEN=secret\n")
 	command(t, "systemctl", "--root="+o.root, "enable", "hamlet-backup.timer")
@@ -256,6 +263,7 @@ func TestPackageOf010(t *testing.T) {
 		t.Fatalf("0.1.0 makes the backups %q", before)
 	}
 	up.stop()
+	_ = up.notify.Close()
 
 	o.dpkg("-i", ours(t))
 	if kept, err := os.ReadFile(o.root + "/etc/hamlet/hamlet.yaml"); err != nil || string(kept) != settings {
@@ -268,12 +276,14 @@ func TestPackageOf010(t *testing.T) {
 	}
 	o.examples()
 	o.acked = append(o.acked, "python-http", "node-http")
-	o.timely(before)
+	backups := o.timely(before)
+	command(t, "sync", "-f", o.root) // what the operator wrote, and dpkg
 
 	// The power fails while labels come, three times.
 	for i := range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		var sending sync.WaitGroup
+		acked := len(o.acked)
 		sending.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				if err := o.label(fmt.Sprintf("cut%d.%d", i, n), "spam", fmt.Sprint("win a prize ", n)); err != nil {
@@ -285,6 +295,9 @@ func TestPackageOf010(t *testing.T) {
 		d.cut(up)
 		cancel()
 		sending.Wait()
+		if len(o.acked) < acked+10 {
+			t.Fatalf("before loss of power %d only %d labels were acknowledged", i+1, len(o.acked)-acked)
+		}
 		http.DefaultClient.CloseIdleConnections()
 		// What dpkg has installed is whole.
 		command(t, "dpkg", "--root="+o.root, "--audit")
@@ -308,7 +321,7 @@ func TestPackageOf010(t *testing.T) {
 		}
 	}
 	t.Logf("%d labels were acknowledged, %d are in the log", len(o.acked), len(o.logged()))
-	o.timely(before)
+	o.timely(backups)
 	up.stop()
 
 	o.dpkg("-P", "hamlet")
@@ -318,14 +331,20 @@ func TestPackageOf010(t *testing.T) {
 	}
 }
 
-// timely runs the timer, and looks at the backups: those of 0.1.0 are as good as the new ones.
-func (o *operator) timely(before []string) {
+// timely runs the timer, and returns the backups: all that there were, which are whole, and a new one.
+func (o *operator) timely(before []string) (after []string) {
 	o.t.Helper()
-	after := o.timer()
+	after = o.timer()
+	for _, path := range before {
+		if !slices.Contains(after, path) {
+			o.t.Errorf("the backup %s is gone", path)
+		}
+	}
 	if len(after) <= len(before) {
 		o.t.Errorf("the timer makes no backup: %q, there were %q", after, before)
 	}
 	if out, err := o.command(nil, "/usr/bin/hamlet", "verify", "/var/lib/hamlet-backup").CombinedOutput(); err != nil {
 		o.t.Errorf("hamlet verify: %v\n%s", err, out)
 	}
+	return after
 }
