@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/secretfile"
+	"hamlet/cmd/internal/process/wholefile"
 	"hamlet/stream/lockfile"
 )
 
@@ -233,11 +234,7 @@ func (s *spool) write(name string, b []byte) error {
 	if err := os.Rename(s.path("new"), s.path(name)); err != nil {
 		return err
 	}
-	d, err := os.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return wholefile.SyncFolder(s.dir)
 }
 
 // send sends the events in order until none waits. It ends with the first error of post that is

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/process/secretfile"
+	"hamlet/cmd/internal/process/wholefile"
 	"hamlet/state"
 )
 
@@ -100,16 +101,7 @@ func (f folder) write(path string, data []byte) (err error) {
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder makes names in a directory survive a loss of power.
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return wholefile.SyncFolder(filepath.Dir(path))
 }
 
 // checkpoint reads a version, and verifies every hash.
@@ -152,7 +144,7 @@ func (f folder) finish(x *Index) error {
 	}
 	sum := sha256.Sum256(b)
 	x.name = fmt.Sprintf("%s-%x.json", x.Taken.UTC().Format(nameTime), sum[:16])
-	if err := syncFolder(filepath.Join(f.path, chunkFolder)); err != nil {
+	if err := wholefile.SyncFolder(filepath.Join(f.path, chunkFolder)); err != nil {
 		return err
 	}
 	return f.write(filepath.Join(f.path, x.name), b)
@@ -264,7 +256,7 @@ func (f folder) prune(keep int, just string) (gone int, err error) {
 			gone++
 		}
 		names = names[:keep]
-		if err := syncFolder(f.path); err != nil {
+		if err := wholefile.SyncFolder(f.path); err != nil {
 			return gone, err
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	"path/filepath"
 
 	"hamlet/cmd/internal/process/secretfile"
+	"hamlet/cmd/internal/process/wholefile"
 )
 
 // Users of the NATS.
@@ -124,5 +125,5 @@ func create(path string) error {
 	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil
+	return wholefile.SyncFolder(filepath.Dir(path))
 }
