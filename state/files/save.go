@@ -83,7 +83,7 @@ func (s *Store) save(ctx context.Context, c *state.Checkpoint) (number int64, er
 		return 0, err
 	}
 	if same && head != nil && head.Identity == identity { // only the days are counted
-		if s.trim(&b, day(m.Saved), 0); !slices.Equal(b.Versions, s.book.Versions) { // head is no pointer to it any more
+		if s.trim(&b, day(m.Saved), 0); !slices.Equal(b.Versions, s.book.Versions) { // trim has moved the versions: head points at another
 			return b.Head, s.change(b)
 		}
 		return b.Head, nil

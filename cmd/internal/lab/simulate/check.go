@@ -146,9 +146,6 @@ func (w *World) succession() {
 		running, active := w.running()
 		took := time.Since(up)
 		switch {
-		case time.Since(began) > 2*quiet:
-			w.violate("%d of %d learners run %v after all was healed", running, len(learners), 2*quiet)
-			return
 		case running < len(learners):
 			up = time.Now()
 		case active == 1:
@@ -159,6 +156,10 @@ func (w *World) succession() {
 			if w.outcome.Succession = took; took > within {
 				w.violate("no learner alone was active for %v", took)
 			}
+			return
+		}
+		if time.Since(began) > 2*quiet {
+			w.violate("%d of %d learners run, and %d are active, %v after all was healed", running, len(learners), active, 2*quiet)
 			return
 		}
 		if took > quiet || w.asksOperator() { // it takes long for a reason

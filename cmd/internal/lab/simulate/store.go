@@ -143,7 +143,7 @@ func ask[R any](ctx context.Context, s *shelf, method string, do func(store stat
 		if loads[method] && s.misreads() {
 			s.vault.mu.Lock()
 			defer s.vault.mu.Unlock()
-			undo, err := s.vault.flipNewest(s.world.plan.Seed)
+			_, undo, err := s.vault.flipNewest(s.world.plan.Seed)
 			if err != nil {
 				return err
 			}

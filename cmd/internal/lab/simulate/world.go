@@ -460,16 +460,18 @@ func (v *vault) flip(ctx context.Context, seed uint64) (flipped bool, err error)
 		if err != nil {
 			return false, err
 		}
-		if versions, err := store.Versions(ctx); err == nil && len(versions) == 1 {
+		versions, err := store.Versions(ctx)
+		whole := slices.DeleteFunc(versions, func(v state.VersionInfo) bool { return v.Lost })
+		if err == nil && len(whole) == 1 {
 			return false, nil
 		}
 	}
-	_, err = v.flipNewest(seed)
-	return err == nil, err
+	flipped, _, err = v.flipNewest(seed)
+	return flipped, err
 }
 
-// flipNewest is flip for who holds mu. undo takes it back.
-func (v *vault) flipNewest(seed uint64) (undo func() error, err error) {
+// flipNewest is flip for who holds mu, also where a model has one version. undo takes it back.
+func (v *vault) flipNewest(seed uint64) (flipped bool, undo func() error, err error) {
 	undo = func() error { return nil }
 	var newest string
 	var at time.Time
@@ -484,17 +486,18 @@ func (v *vault) flipNewest(seed uint64) (undo func() error, err error) {
 		return err
 	})
 	if err != nil || newest == "" {
-		return undo, err
+		return false, undo, err
 	}
 	b, err := os.ReadFile(newest)
 	if err != nil {
-		return undo, err
+		return false, undo, err
 	}
 	whole := slices.Clone(b)
 	undo = func() error { return rewrite(newest, whole) }
 	r := random(seed, newest[len(newest)-8:])
 	b[r.IntN(len(b))] ^= 1 << r.IntN(8)
-	return undo, rewrite(newest, b)
+	err = rewrite(newest, b)
+	return err == nil, undo, err
 }
 
 // newNode returns a node that nobody supervises.
