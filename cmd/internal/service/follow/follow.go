@@ -212,11 +212,15 @@ func (f *Follower) bounds(ctx context.Context) (b stream.Bounds, err error) {
 }
 
 // recordAt returns the record at an offset, and false if the log has none there. It retries until
-// the log answers. An offset outside the log is an error: [stream.ErrGone] or [stream.ErrBeyond].
+// the log answers. An offset outside the log is an error: [stream.ErrGone] or [stream.ErrBeyond]. So is the log's
+// end, where a reader may wait: the log has lost the record if it was there.
 func (f *Follower) recordAt(ctx context.Context, offset int64) (r stream.Record, ok bool, err error) {
 	what := fmt.Sprintf("read offset %d", offset)
 	err = retry(ctx, &f.cfg, what, func(ctx context.Context) error {
-		records, _, err := f.cfg.Log.Read(ctx, offset, stream.Limit{Records: 1, Bytes: 1}, 0)
+		records, end, err := f.cfg.Log.Read(ctx, offset, stream.Limit{Records: 1, Bytes: 1}, 0)
+		if err == nil && len(records) == 0 && end <= offset {
+			return fmt.Errorf("%w: offset %d, the log ends at %d", stream.ErrBeyond, offset, end)
+		}
 		if ok = err == nil && len(records) > 0 && records[0].Offset == offset; ok {
 			r = records[0]
 		}

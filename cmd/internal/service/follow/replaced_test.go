@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,4 +173,49 @@ func TestCutBetweenTwoReads(t *testing.T) {
 			t.Errorf("%d records were taken, the log has %d others", len(got), len(want))
 		}
 	})
+}
+
+// A log loses its end between the two calls of an opening, the one for its bounds and the one for the record
+// before the position, and grows beyond the position again. What the handler had learnt of the lost end is not kept.
+func TestCutInAnOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &cutting{Memory: filled(t, 20), at: 19}
+		k := at(20)
+		taken, _, err := log.Memory.Read(t.Context(), 0, stream.Limit{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.taken, k.older = taken, []int64{19}
+		if err := k.settle(t, follow.Config{Log: log}, 20*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		want, _, err := log.Memory.Read(t.Context(), 0, stream.Limit{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := k.now().taken; !slices.EqualFunc(got, want, func(a, b stream.Record) bool { return a.Offset == b.Offset && sameContent(&a, &b) }) {
+			t.Errorf("%d records were taken, the log has %d others; %q", len(got), len(want), k.now().log)
+		}
+	})
+}
+
+// A cutting log loses its end before the first read of an offset, and half a second later has other records there.
+type cutting struct {
+	*logtest.Memory
+	at   int64
+	once sync.Once
+}
+
+func (c *cutting) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) ([]stream.Record, int64, error) {
+	if from == c.at {
+		c.once.Do(func() {
+			c.Cut(c.at)
+			time.AfterFunc(500*time.Millisecond, func() {
+				if err := c.Append(context.WithoutCancel(ctx), numbered(2000, 10)...); err != nil {
+					panic(err)
+				}
+			})
+		})
+	}
+	return c.Memory.Read(ctx, from, most, wait)
 }
