@@ -37,6 +37,7 @@ type Outcome struct {
 // How long these may take.
 const (
 	succeeds  = 3 * time.Second
+	doubts    = 7 * time.Second  // a log without its end is doubted for 2 s: by who reads it, and by two openings
 	stops     = 31 * time.Second // a call may stall for 30 s
 	posts     = ingest.Deadline + time.Second
 	asks      = 6 * time.Second // a client waits up to 5 s
@@ -152,6 +153,11 @@ func (w *World) succession() {
 			within := succeeds
 			if w.plan.Rates.Stall > 0 { // a call that stalled before the world healed still does
 				within += stalled
+			}
+			if slices.ContainsFunc(w.plan.Incidents, func(i Incident) bool {
+				return slices.Contains([]Kind{CutLog, Replace, Power}, i.Kind) && i.At > lasting-doubts
+			}) {
+				within += doubts
 			}
 			if w.outcome.Succession = took; took > within {
 				w.violate("no learner alone was active for %v", took)

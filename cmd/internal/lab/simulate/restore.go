@@ -87,6 +87,12 @@ func (w *World) restores(i Incident) {
 	if newLog {
 		names = append(names, ingests...)
 	}
+	select { // one operator at a time has the store to himself
+	case w.restoring <- struct{}{}:
+		defer func() { <-w.restoring }()
+	case <-w.ctx.Done():
+		return
+	}
 	defer w.hold(names...)()
 	replace, had := false, false // had: there was a second model
 	if newLog {

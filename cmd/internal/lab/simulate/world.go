@@ -67,6 +67,7 @@ type World struct {
 	losses      int                  // of the store
 	bases       int                  // that there have been
 	backups     int                  // that were begun
+	restoring   chan struct{}        // holds whoever restores one
 	shadowed    bool                 // there is a second model
 	heard       bool                 // it is no shadow: in a world that another one is compared with
 	fromVersion bool                 // it began as a version of the first one
@@ -179,6 +180,7 @@ func blank(plan Plan, begin *Beginning) *World {
 		processes: map[string]*process{}, acknowledged: map[string]bool{}, lost: map[string]bool{},
 		sums: maps.Clone(begin.sums), alerts: map[string]published{}, heads: map[string]save{},
 		base: begin, held: map[string]int{}, pinned: map[string]pin{}, first: map[string]time.Time{}, hears: map[string]bool{},
+		restoring: make(chan struct{}, 1),
 		mayAnswer: map[string]bool{stream.DefaultName: true}, promotion: stream.DefaultName,
 	}
 }
