@@ -29,7 +29,7 @@ func prequential(t *testing.T, cfg model.Config, events []model.Example) eval.Su
 	return metrics.Summary()
 }
 
-func lines(t *testing.T, name string) (all []string) {
+func lines(t testing.TB, name string) (all []string) {
 	t.Helper()
 	file, err := os.Open(dataset.Path(t, name))
 	if err != nil {
@@ -51,7 +51,7 @@ func smsEvents(t *testing.T) (events []model.Example) {
 	return events
 }
 
-func spambaseEvents(t *testing.T) (events []model.Example, columns []string) {
+func spambaseEvents(t testing.TB) (events []model.Example, columns []string) {
 	for j := range 57 {
 		columns = append(columns, fmt.Sprintf("c%02d", j))
 	}
