@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"slices"
 )
 
 // BHBoostConfig says how to boost. Zero fields mean the defaults given.
@@ -65,13 +66,18 @@ func NewBHBoost(d *Data, y []float64, cfg BHBoostConfig) (*BHBoost, error) {
 // NewBHBoostOver is NewBHBoost with other bins, over any data. edges has the inner
 // edges of each feature, ascending, fewer than MaxBins.
 func NewBHBoostOver(d *Data, y []float64, edges [][]float64, cfg BHBoostConfig) (*BHBoost, error) {
-	bins := make([]byte, len(d.columns))
+	columns := newBinned(d.rows, d.dim)
 	for j := range d.dim {
+		var size [MaxBins + 1]int
+		into := columns.column(j)
 		for i, v := range d.Column(j) {
-			bins[j*d.rows+i] = byte(binOf(edges[j], v))
+			into[i] = byte(binOf(edges[j], v))
+			size[into[i]]++
 		}
+		most := slices.Max(size[:])
+		columns.place(j, slices.Index(size[:], most), most, int(slices.Max(into))+1)
 	}
-	return newBHBoost(d, y, cfg, newBinned(d.rows, bins, func(int) bool { return false }), edges)
+	return newBHBoost(d, y, cfg, columns, edges)
 }
 
 // newBHBoost prepares boosting with the columns and their inner edges.

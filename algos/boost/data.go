@@ -27,7 +27,7 @@ const wrongValues = 8
 // with x_feature ≤ threshold and those above.
 type Data struct {
 	rows, dim int
-	columns   []float64 // column j is columns[j·rows : (j+1)·rows]
+	columns   func() []float64 // column j is columns()[j·rows : (j+1)·rows]
 
 	cuts  []float64 // the thresholds of all features, ascending for each
 	first []int     // feature j has cuts[first[j]:first[j+1]]
@@ -50,8 +50,8 @@ type sorted interface {
 // A feature with at most that many distinct values gets a bin for each. Otherwise a
 // value of N/most rows or more gets its own bin; the others fill the other bins
 // about evenly, in ascending order. Candidates are the midpoints between
-// neighbouring bins' nearest values. x is copied, as float64. The error names rows
-// of another length than the first, and values that are NaN or infinite.
+// neighbouring bins' nearest values. x must not change as long as d is used. The error
+// names rows of another length than the first, and values that are NaN or infinite.
 func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 	most = cmp.Or(most, MaxBins)
 	if most < 2 || most > MaxBins {
@@ -61,16 +61,17 @@ func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	bins := make([]byte, len(d.columns))
+	d.binned = newBinned(d.rows, d.dim)
 	s := newSorter(d.rows)
 	runs := make([]int, 0, d.rows)
 	for j := range d.dim {
 		column := d.Column(j)
 		order := s.sort(column)
 		runs = runsOf(runs[:0], column, order)
+		ends := quantiles(runs, most)
 		bin, k := byte(0), 0
-		into := bins[j*d.rows : (j+1)*d.rows]
-		for _, end := range quantiles(runs, most) {
+		into := d.binned.column(j)
+		for _, end := range ends {
 			for ; k < end; k++ {
 				into[order[k]] = bin
 			}
@@ -80,8 +81,8 @@ func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 			}
 		}
 		d.first[j+1] = len(d.cuts)
+		d.binned.add(j, ends)
 	}
-	d.binned = newBinned(d.rows, bins, func(j int) bool { return d.first[j] == d.first[j+1] })
 	return d, nil
 }
 
@@ -93,32 +94,50 @@ func (d *Data) addCut(feature int, order []int32, end int) {
 
 // newData copies x into columns.
 func newData[T float32 | float64](x [][]T) (*Data, error) {
+	if err := checkRows(x); err != nil {
+		return nil, err
+	}
+	columns := columnsOf(x)
+	d := &Data{rows: len(x), dim: len(x[0]), first: make([]int, len(x[0])+1)}
+	d.columns = func() []float64 { return columns }
+	return d, nil
+}
+
+// checkRows returns an error unless x has rows of one length of finite numbers.
+func checkRows[T float32 | float64](x [][]T) error {
 	if len(x) == 0 || len(x[0]) == 0 {
-		return nil, errors.New("boost: no data: want at least one row with at least one value")
+		return errors.New("boost: no data: want at least one row with at least one value")
 	}
 	if len(x) > MaxRows {
-		return nil, fmt.Errorf("boost: %d rows: want at most %d", len(x), MaxRows)
+		return fmt.Errorf("boost: %d rows: want at most %d", len(x), MaxRows)
 	}
-	d := &Data{rows: len(x), dim: len(x[0])}
-	d.columns = make([]float64, d.rows*d.dim)
-	d.first = make([]int, d.dim+1)
+	dim := len(x[0])
 	var errs []error
 	for i, row := range x {
-		if len(row) != d.dim {
-			errs = append(errs, fmt.Errorf("boost: row %d has %d values, the first has %d", i, len(row), d.dim))
+		if len(row) != dim {
+			errs = append(errs, fmt.Errorf("boost: row %d has %d values, the first has %d", i, len(row), dim))
 		}
-		for j, v := range row[:min(len(row), d.dim)] {
-			v := float64(v)
-			if !(math.Abs(v) <= math.MaxFloat64) {
+		for j, v := range row[:min(len(row), dim)] {
+			if v := float64(v); !(math.Abs(v) <= math.MaxFloat64) {
 				errs = append(errs, fmt.Errorf("boost: value %d of row %d is %v", j, i, v))
 			}
-			d.columns[j*d.rows+i] = v
 		}
 		if len(errs) >= wrongValues {
 			break
 		}
 	}
-	return d, errors.Join(errs...)
+	return errors.Join(errs...)
+}
+
+// columnsOf returns the columns of x, one after the other.
+func columnsOf[T float32 | float64](x [][]T) []float64 {
+	columns := make([]float64, len(x)*len(x[0]))
+	for i, row := range x {
+		for j, v := range row {
+			columns[j*len(x)+i] = float64(v)
+		}
+	}
+	return columns
 }
 
 // runsOf appends to dst the end in order of each run of equal values.
@@ -198,7 +217,7 @@ func (d *Data) Dim() int { return d.dim }
 
 // Column returns the N values of a feature, which the caller must not change.
 func (d *Data) Column(feature int) []float64 {
-	return d.columns[feature*d.rows : (feature+1)*d.rows : (feature+1)*d.rows]
+	return d.columns()[feature*d.rows : (feature+1)*d.rows : (feature+1)*d.rows]
 }
 
 // Cuts returns the candidate thresholds of a feature, ascending, empty if it is

@@ -9,7 +9,7 @@ func NewData(x [][]float64) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exact{data: d, order: make([]int32, len(d.columns))}
+	e := &exact{data: d, order: make([]int32, d.rows*d.dim)}
 	s := newSorter(d.rows)
 	runs := make([]int, 0, d.rows)
 	for j := range d.dim {

@@ -1,13 +1,17 @@
 package boost
 
-import "slices"
-
 // binned holds columns of bin numbers, and which of them are dense or sparse.
 type binned struct {
 	rows   int
-	bins   []byte // column j is bins[j·rows : (j+1)·rows]
-	dense  []int  // the columns summed row by row
+	bins   []byte        // column j is bins[j·rows : (j+1)·rows]
+	dense  []denseColumn // the columns summed row by row
 	sparse []sparseColumn
+}
+
+// A denseColumn is a column whose bins are all read.
+type denseColumn struct {
+	feature  int
+	dominant byte // its fullest bin
 }
 
 // A sparseColumn lists the rows outside a column's dominant bin. The weight in that
@@ -24,40 +28,45 @@ type sparseColumn struct {
 // (MEASURED.md).
 const sparseFrom = 0.6
 
-// newBinned keeps bins. Columns that are constant enter neither dense nor sparse.
-func newBinned(rows int, bins []byte, constant func(feature int) bool) *binned {
-	b := &binned{rows: rows, bins: bins}
-	for j := range len(bins) / rows {
-		if constant(j) {
-			continue
-		}
-		var size [MaxBins + 1]int
-		for _, bin := range b.column(j) {
-			size[bin]++
-		}
-		dominant := slices.Index(size[:], slices.Max(size[:]))
-		if float64(size[dominant]) < sparseFrom*float64(rows) {
-			b.dense = append(b.dense, j)
-		} else {
-			b.sparse = append(b.sparse, newSparseColumn(j, b.column(j), dominant, rows-size[dominant]))
-		}
+// newBinned returns columns of bin 0, which the caller fills and adds.
+func newBinned(rows, dim int) *binned { return &binned{rows: rows, bins: make([]byte, rows*dim)} }
+
+// add makes a column dense or sparse. ends has the numbers of rows up to each of its bins. A
+// column with one bin becomes neither.
+func (b *binned) add(feature int, ends []int) {
+	if len(ends) < 2 {
+		return
 	}
-	return b
+	dominant, most, before := 0, 0, 0 // the first of the fullest bins
+	for bin, end := range ends {
+		if size := end - before; size > most {
+			dominant, most = bin, size
+		}
+		before = end
+	}
+	b.place(feature, dominant, most, len(ends))
 }
 
-// newSparseColumn lists the n rows outside the dominant bin.
-func newSparseColumn(feature int, column []byte, dominant, n int) sparseColumn {
-	s := sparseColumn{
-		feature: feature, dominant: byte(dominant), used: int(slices.Max(column)) + 1,
-		rows: make([]int32, 0, n), bins: make([]byte, 0, n),
+// place makes a column dense or sparse, of which most rows are in the dominant one of used bins.
+func (b *binned) place(feature, dominant, most, used int) {
+	if float64(most) < sparseFrom*float64(b.rows) {
+		b.dense = append(b.dense, denseColumn{feature, byte(dominant)})
+		return
 	}
+	b.sparse = append(b.sparse, newSparseColumn(feature, b.column(feature), dominant, used, b.rows-most))
+}
+
+// newSparseColumn lists the n rows outside the dominant bin of a column of used bins.
+func newSparseColumn(feature int, column []byte, dominant, used, n int) sparseColumn {
+	rows, bins := make([]int32, n+1), make([]byte, n+1) // one more is written
+	at := 0
 	for i, bin := range column {
-		if bin != s.dominant {
-			s.rows = append(s.rows, int32(i))
-			s.bins = append(s.bins, bin)
+		rows[at], bins[at] = int32(i), bin
+		if bin != byte(dominant) { // no branch, which would be unpredictable
+			at++
 		}
 	}
-	return s
+	return sparseColumn{feature: feature, dominant: byte(dominant), used: used, rows: rows[:n:n], bins: bins[:n:n]}
 }
 
 // column returns the bin of each row.
@@ -79,14 +88,14 @@ func (b *binned) each(hist *[group]histogram, w []int64, visit func(feature int,
 	dense := b.dense
 	for ; len(dense) >= group; dense = dense[group:] {
 		b.fillGroup(hist, dense, w)
-		for k, j := range dense[:group] {
-			visit(j, &hist[k])
+		for k, c := range dense[:group] {
+			visit(c.feature, &hist[k])
 		}
 	}
 	h := &hist[0]
-	for _, j := range dense {
-		h.fill(b.column(j), w)
-		visit(j, h)
+	for _, c := range dense {
+		h.fill(b.column(c.feature), w)
+		visit(c.feature, h)
 	}
 	total := sum(w)
 	for k := range b.sparse {
@@ -95,11 +104,12 @@ func (b *binned) each(hist *[group]histogram, w []int64, visit func(feature int,
 	}
 }
 
-// fillGroup makes the histograms of w of the first four of features.
-func (b *binned) fillGroup(h *[group]histogram, features []int, w []int64) {
+// fillGroup makes the histograms of w of the first four of columns.
+func (b *binned) fillGroup(h *[group]histogram, columns []denseColumn, w []int64) {
 	*h = [group]histogram{}
 	h0, h1, h2, h3 := &h[0], &h[1], &h[2], &h[3]
-	b0, b1, b2, b3 := b.column(features[0]), b.column(features[1]), b.column(features[2]), b.column(features[3])
+	b0, b1 := b.column(columns[0].feature), b.column(columns[1].feature)
+	b2, b3 := b.column(columns[2].feature), b.column(columns[3].feature)
 	b0, b1, b2, b3 = b0[:len(w)], b1[:len(w)], b2[:len(w)], b3[:len(w)]
 	for i, v := range w {
 		h0[b0[i]] += v

@@ -51,8 +51,9 @@ const screen = 10
 // Every tenth round searches all rows of all columns. The rounds after it search the
 // columns that gained most there, and leave out the rows with the smallest ω|y₊−p|
 // (weight trimming: Friedman, Hastie and Tibshirani, section 9). Leaves' values come from
-// all rows. A round costs O(depth·cells + N·depth); the cells are the rows searched of a
-// dense column, and those outside the dominant bin of a sparse one. It allocates nothing.
+// all rows. A cell is a row of a column outside the column's fullest bin. A round costs
+// O(cells + N·depth) for the root, and on every further level the cells in the smaller children.
+// It allocates nothing.
 //
 // ω(y₊−p) and ω·2p(1−p) are rounded to fixed point and packed into one int64: the first
 // in the upper 32 bits, the second in the lower. A unit is at most 2⁻²⁹ of what the
@@ -67,47 +68,17 @@ type LogitTrees struct {
 
 	z     []float64 // e^(−2yf), at most largestZ; of row i as all below
 	sum   float64   // Σ ω·z/(1+z) = Σ ω|y₊−p|
-	unit  float64   // 1 in units of fixed point
 	pairs []int64   // the slope and curvature in fixed point, packed
 	class []uint8   // 1 for y = +1, else 0
-	leaf  []uint8   // in the last tree
+	node  []uint8   // in the tree being grown, then the leaf
 
-	whole, part view           // what is searched: in every tenth round, in the others
-	gains       []float64      // of each column, over all nodes of the last search of all
-	index       []int32        // scratch: the place of each row in part.rows, −1 without one
-	order       []binnedColumn // scratch: columns
+	whole, part view      // what is searched: in every tenth round, in the others
+	gains       []float64 // of each column, over all nodes of the last search of all
+	order       []column  // scratch: columns
 
-	shift int // a histogram holds bin b of node k at k<<shift + b
-	hist  *[2]histograms
-	nodes [1 << MaxDepth]nodeStats // of the level being divided
-	next  [1 << MaxDepth]nodeStats
-}
-
-// A view is the rows and columns that a round searches.
-type view struct {
-	rows    []int32        // ascending; nil: all
-	pairs   []int64        // of each row
-	node    []uint16       // the number of its node << shift
-	columns []binnedColumn // by ascending feature
-}
-
-// A binnedColumn is a column of a view. Its rows are places in the view.
-type binnedColumn struct {
-	sparseColumn
-	cuts  int
-	dense bool // rows is empty, and bins has the bins of all rows of the view
-}
-
-// histograms are those of one column by node.
-type histograms [1 << 12]int64
-
-// A nodeStats is a node of the tree being grown.
-type nodeStats struct {
-	total int64 // Σ pairs
-	gain  float64
-	split int // the best split's column, or noFeature
-	cut   int
-	left  int64 // Σ pairs of the left child
+	nodes [1 << MaxDepth]node // of the level being divided
+	next  [1 << MaxDepth]node
+	searcher
 }
 
 // A LogitTreesRound is what one round found.
@@ -153,56 +124,19 @@ func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, err
 		Booster: base, depth: depth, clip: clip, shrink: shrink, trim: trim,
 		growth: logistic.Exp(2 * clip * shrink),
 		z:      slices.Repeat([]float64{1}, n), sum: base.total / 2,
-		pairs: make([]int64, n), class: make([]uint8, n), leaf: make([]uint8, n),
-		gains: make([]float64, d.dim), index: make([]int32, n), order: make([]binnedColumn, 0, d.dim),
-		hist: new([2]histograms),
+		pairs: make([]int64, n), class: make([]uint8, n), node: make([]uint8, n),
+		gains: make([]float64, d.dim),
 	}
 	for i, v := range y {
 		b.class[i] = uint8(class(v))
 	}
-	b.whole = view{pairs: b.pairs, node: make([]uint16, n), columns: d.binned.varying(d)}
-	most := 0
-	for _, c := range b.whole.columns {
-		most = max(most, c.cuts)
-	}
-	b.shift = bits.Len(uint(most))
-	b.part = b.whole.scratch(columns, n)
+	b.whole = newView(d)
+	b.part = b.whole.scratch(columns)
+	b.order = make([]column, 0, len(b.whole.columns))
+	b.searcher = newSearcher(&b.whole, depth)
 	b.step = b.round
 	b.weigh([2 << MaxDepth]float64{1, 1})
 	return b, nil
-}
-
-// varying returns the columns that are not constant.
-func (b *binned) varying(d *Data) []binnedColumn {
-	columns := make([]binnedColumn, 0, len(b.dense)+len(b.sparse))
-	for _, j := range b.dense {
-		columns = append(columns, binnedColumn{sparseColumn{feature: j, bins: b.column(j)}, len(d.Cuts(j)), true})
-	}
-	for _, s := range b.sparse {
-		columns = append(columns, binnedColumn{s, len(d.Cuts(s.feature)), false})
-	}
-	slices.SortFunc(columns, func(a, b binnedColumn) int { return a.feature - b.feature })
-	return columns
-}
-
-// scratch returns an empty view with memory for any columns of v, so many, and n rows.
-func (v *view) scratch(columns, n int) view {
-	columns = min(columns, len(v.columns))
-	part := view{
-		rows: make([]int32, 0, n), pairs: make([]int64, n), node: make([]uint16, n),
-		columns: make([]binnedColumn, columns),
-	}
-	sparse := 0
-	for _, c := range v.columns {
-		sparse = max(sparse, len(c.rows))
-	}
-	rows, bins := make([]int32, columns*sparse), make([]byte, columns*n)
-	for k := range part.columns {
-		part.columns[k].sparseColumn = sparseColumn{
-			rows: rows[k*sparse : k*sparse : (k+1)*sparse], bins: bins[k*n : k*n : (k+1)*n],
-		}
-	}
-	return part
 }
 
 func (b *LogitTrees) round() bool {
@@ -216,101 +150,75 @@ func (b *LogitTrees) round() bool {
 	v := &b.part
 	if all {
 		v = &b.whole
-		clear(b.gains)
-	} else {
-		for k, i := range v.rows {
-			v.pairs[k] = b.pairs[i]
-		}
 	}
 	b.log = append(b.log, LogitTreesRound{Depth: b.depth})
 	t := &b.log[len(b.log)-1]
-	tree := b.grow(t, v)
-	factor := b.value(t, tree)
-	b.weigh(factor)
+	b.grow(t, v, all)
+	b.weigh(b.value(t, all))
 	if all && len(b.log) < b.rounds {
 		b.choose()
 	}
 	return true
 }
 
-// A flatTree is a tree as rows in bins go down it: row i goes right at node k, by heap
-// order, if bins[column[k]+i] > cut[k].
-type flatTree struct {
-	column [1<<MaxDepth - 1]int
-	cut    [1<<MaxDepth - 1]uint8
-}
-
-// grow finds the splits of t among v's rows and columns.
-func (b *LogitTrees) grow(t *LogitTreesRound, v *view) (tree flatTree) {
-	clear(v.node)
-	b.nodes[0] = nodeStats{total: sum(v.pairs)}
+// grow finds the splits of t among v's rows and columns. It leaves the leaf of every row in
+// b.node, and the leaves' sums over v's rows in b.nodes. If all, it sets b.gains.
+func (b *LogitTrees) grow(t *LogitTreesRound, v *view, all bool) {
+	if all {
+		clear(b.gains)
+	}
+	clear(b.node)
+	b.nodes[0] = node{total: v.sum(b.pairs), rows: int32(len(v.rows))}
 	for level := range b.depth {
 		nodes := b.nodes[:1<<level]
-		b.search(v, nodes)
+		b.fill(v, nodes, b.node, b.pairs)
+		for k := range nodes {
+			n := &nodes[k]
+			n.split, n.gain = noFeature, -1 // the root divides in any case
+			if level > 0 {
+				n.gain = b.worth(n.total)
+			}
+		}
+		if all {
+			b.scanAll(v, nodes, b.gains)
+		} else {
+			b.scan(v, nodes)
+		}
+		var s splits
 		first := len(nodes) - 1
 		for k := range nodes {
 			n := &nodes[k]
-			at := first + k
-			t.Splits[at] = Split{Feature: noFeature}
-			tree.cut[at] = MaxBins // above all bins: to the left
-			b.next[2*k], b.next[2*k+1] = nodeStats{total: n.total}, nodeStats{}
-			if n.split != noFeature {
-				t.Splits[at] = Split{Feature: n.split, Threshold: b.data.Cuts(n.split)[n.cut]}
-				tree.column[at], tree.cut[at] = n.split*b.data.rows, uint8(n.cut)
-				b.next[2*k], b.next[2*k+1] = nodeStats{total: n.left}, nodeStats{total: n.total - n.left}
+			left, right := &b.next[2*k], &b.next[2*k+1]
+			if n.split == noFeature {
+				t.Splits[first+k] = Split{Feature: noFeature}
+				s.cut[k] = MaxBins // above all bins: to the left
+				*left, *right = node{total: n.total, hist: noHist}, node{hist: noHist}
+				continue
 			}
+			t.Splits[first+k] = Split{Feature: n.split, Threshold: b.data.Cuts(n.split)[n.cut]}
+			s.column[k], s.cut[k] = n.split*b.data.rows, uint8(n.cut)
+			*left, *right = node{total: n.left, hist: n.hist}, node{total: n.total - n.left, hist: n.hist}
 		}
-		if level+1 < b.depth {
-			b.descend(v, tree.column[first:2*first+1], tree.cut[first:2*first+1])
+		descend(b.node, v.kept, b.data.binned.bins, &s, len(nodes))
+		for k := range nodes {
+			b.next[2*k].rows, b.next[2*k+1].rows = nodes[k].rows-s.right[k], s.right[k]
 		}
 		b.nodes, b.next = b.next, b.nodes
 	}
-	return tree
 }
 
-// descend moves v's rows from a level's nodes to their children.
-func (b *LogitTrees) descend(v *view, column []int, cut []uint8) {
-	bins, shift := b.data.binned.bins, b.shift
-	if v.rows == nil {
-		for i, node := range v.node {
-			k := node >> shift
-			child := 2 * k
-			if bins[column[k]+i] > cut[k] {
-				child++
-			}
-			v.node[i] = child << shift
-		}
-		return
-	}
-	for at, i := range v.rows {
-		k := v.node[at] >> shift
-		child := 2 * k
-		if bins[column[k]+int(i)] > cut[k] {
-			child++
-		}
-		v.node[at] = child << shift
-	}
-}
-
-// value sets the leaf of each row and t's values. It returns e^(−2yh) by leaf and class.
-func (b *LogitTrees) value(t *LogitTreesRound, tree flatTree) (factor [2 << MaxDepth]float64) {
-	bins := b.data.binned.bins
+// value sets t's values. It returns e^(−2yh) by leaf and class. If all, b.nodes has the sums
+// of all rows.
+func (b *LogitTrees) value(t *LogitTreesRound, all bool) (factor [2 << MaxDepth]float64) {
 	var total [1 << MaxDepth]int64
-	inner := 1<<b.depth - 1
-	for i := range b.leaf {
-		k := 0
-		for k < inner {
-			next := 2*k + 1
-			if bins[tree.column[k]+i] > tree.cut[k] {
-				next++
-			}
-			k = next
+	if all {
+		for k := range total {
+			total[k] = b.nodes[k].total
 		}
-		leaf := (k - inner) & (1<<MaxDepth - 1)
-		b.leaf[i] = uint8(leaf)
-		total[leaf] += b.pairs[i]
+	} else {
+		sumByNode(&total, b.node, b.pairs)
 	}
-	for k := range inner + 1 {
+	for k := range 1 << b.depth {
 		g, h := unpack(total[k])
 		v := float64(b.shrink * min(max(g/(h+b.unit), -b.clip), b.clip))
 		t.Leaves[k] = v
@@ -329,26 +237,8 @@ func unpack(v int64) (g, h float64) {
 func (b *LogitTrees) weigh(factor [2 << MaxDepth]float64) {
 	// Slopes add up to less than 2^exp, because ω bounds them too.
 	_, exp := math.Frexp(min(b.total, float64(b.sum*b.growth)))
-	b.unit = math.Ldexp(1, 30-exp)
-	sum := 0.0
-	for i, ω := range b.weights {
-		class := b.class[i]
-		z := min(float64(b.z[i]*factor[(int(b.leaf[i])<<1|int(class))&(2<<MaxDepth-1)]), largestZ)
-		q := 1 / (1 + z)
-		s := float64(ω * float64(z*q)) // ω|y₊−p|
-		b.z[i] = z
-		sum += s
-		u := float64(s * b.unit)
-		g, h := nearest(u), nearest(float64(2*float64(u*q)))
-		b.pairs[i] = (g-int64(class^1)*2*g)<<32 + h
-	}
-	b.sum = sum
-}
-
-// nearest returns the integer nearest to 0 ≤ v < 2⁵¹.
-func nearest(v float64) int64 {
-	const ones = 1 << 52 // from here on a float64 has no fraction
-	return int64(math.Float64bits(v+ones)) - int64(math.Float64bits(ones))
+	b.setUnit(math.Ldexp(1, 30-exp))
+	b.sum = weigh(b.z, b.weights, b.pairs, b.node, b.class, &factor, b.unit)
 }
 
 // slope returns the slope in a pair without its sign.
@@ -359,13 +249,13 @@ func slope(pair int64) uint64 {
 
 // best returns the columns with the largest gains, by ascending feature, as many as most
 // rounds search. The next call overwrites them.
-func (b *LogitTrees) best() []binnedColumn {
+func (b *LogitTrees) best() []column {
 	b.order = append(b.order[:0], b.whole.columns...)
-	slices.SortFunc(b.order, func(k, l binnedColumn) int {
+	slices.SortFunc(b.order, func(k, l column) int {
 		return cmp.Or(cmp.Compare(b.gains[l.feature], b.gains[k.feature]), k.feature-l.feature)
 	})
 	best := b.order[:len(b.part.columns)]
-	slices.SortFunc(best, func(k, l binnedColumn) int { return k.feature - l.feature })
+	slices.SortFunc(best, func(k, l column) int { return k.feature - l.feature })
 	return best
 }
 
@@ -384,133 +274,16 @@ func (b *LogitTrees) choose() {
 		left -= sums[cut+1]
 		cut++
 	}
-	v := &b.part
-	v.rows = v.rows[:0]
+	rows := b.part.rows[:0]
 	for i, p := range b.pairs {
-		b.index[i] = -1
+		b.part.kept[i] = 0
 		if bits.Len64(slope(p)) > cut {
-			b.index[i] = int32(len(v.rows))
-			v.rows = append(v.rows, int32(i))
+			b.part.kept[i] = 255
+			rows = append(rows, int32(i))
 		}
 	}
-	v.pairs, v.node = v.pairs[:len(v.rows)], v.node[:len(v.rows)]
-
-	best := b.best()
-	for k := range best {
-		c, to := &best[k], &v.columns[k]
-		rows, bins := to.rows[:0], to.bins[:0]
-		if c.dense {
-			for _, i := range v.rows {
-				bins = append(bins, c.bins[i])
-			}
-		}
-		for at, i := range c.rows {
-			if place := b.index[i]; place >= 0 {
-				rows, bins = append(rows, place), append(bins, c.bins[at])
-			}
-		}
-		*to = *c
-		to.rows, to.bins = rows, bins
-	}
-}
-
-// search finds the best split of each node among v's rows and columns.
-func (b *LogitTrees) search(v *view, nodes []nodeStats) {
-	for k := range nodes {
-		nodes[k].split = noFeature
-		nodes[k].gain = -1 // the root divides in any case
-		if len(nodes) > 1 {
-			nodes[k].gain = b.worth(nodes[k].total)
-		}
-	}
-	entries := len(nodes) << b.shift
-	var waiting *binnedColumn // a dense column that waits for another
-	for k := range v.columns {
-		c := &v.columns[k]
-		switch h := &b.hist[0]; {
-		case !c.dense:
-			clear(h[:entries])
-			bins := c.bins[:len(c.rows)]
-			for at, i := range c.rows {
-				h[(v.node[i]+uint16(bins[at]))&(1<<12-1)] += v.pairs[i]
-			}
-			for k := range nodes {
-				own := h[k<<b.shift:]
-				own[c.dominant] = nodes[k].total - sum(own[:c.used])
-			}
-			b.scan(nodes, c, h)
-		case waiting == nil:
-			waiting = c
-		default:
-			b.fillBoth(v, waiting, c, entries)
-			b.scan(nodes, waiting, &b.hist[0])
-			b.scan(nodes, c, &b.hist[1])
-			waiting = nil
-		}
-	}
-	if waiting != nil {
-		b.fillBoth(v, waiting, waiting, entries)
-		b.scan(nodes, waiting, &b.hist[0])
-	}
-}
-
-// fillBoth makes the histograms of two dense columns.
-func (b *LogitTrees) fillBoth(v *view, c0, c1 *binnedColumn, entries int) {
-	h0, h1 := &b.hist[0], &b.hist[1]
-	clear(h0[:entries])
-	clear(h1[:entries])
-	n := len(v.node)
-	b0, b1, pairs := c0.bins[:n], c1.bins[:n], v.pairs[:n]
-	for i, node := range v.node {
-		v := pairs[i]
-		h0[(node+uint16(b0[i]))&(1<<12-1)] += v
-		h1[(node+uint16(b1[i]))&(1<<12-1)] += v
-	}
-}
-
-// worth returns G²/(H+1) in units of fixed point.
-func (b *LogitTrees) worth(total int64) float64 {
-	g, h := unpack(total)
-	return float64(g*g) / (h + b.unit)
-}
-
-// scan takes the splits by column c that are better than the nodes' own. Of equal ones the
-// first column's and the lowest cut's is taken.
-func (b *LogitTrees) scan(nodes []nodeStats, c *binnedColumn, h *histograms) {
-	unit, gains := b.unit, 0.0
-	for k := range nodes {
-		n := &nodes[k]
-		if n.total == 0 {
-			continue
-		}
-		tg, th := unpack(n.total)
-		own := float64(tg*tg) / (th + unit)
-		best, at, atLeft := own, -1, int64(0)
-		if len(nodes) == 1 {
-			best = -1
-		}
-		left := int64(0)
-		from := k << b.shift
-		for cut, v := range h[from : from+c.cuts] {
-			if v == 0 {
-				continue // the cut before divides alike
-			}
-			left += v
-			g, hl := unpack(left)
-			r := tg - g
-			if gain := float64(g*g)/(hl+unit) + float64(r*r)/(th-hl+unit); gain > best {
-				best, at, atLeft = gain, cut, left
-			}
-		}
-		if at < 0 {
-			continue
-		}
-		gains += max(0, best-own)
-		if best > n.gain || best == n.gain && c.feature < n.split {
-			n.gain, n.split, n.cut, n.left = best, c.feature, at, atLeft
-		}
-	}
-	b.gains[c.feature] += gains
+	b.part.rows = rows
+	b.whole.partTo(&b.part, b.best())
 }
 
 // FTo writes f(xᵢ) of each example to dst, of length N. Beyond ±345 it is ±345.

@@ -28,7 +28,7 @@ func bySign(w []int64) (positive, negative int64) {
 func (b *binned) pairsTo(dst []pairs, w []int64, rows []int32) {
 	dense := b.dense
 	for ; len(dense) >= group; dense = dense[group:] {
-		j0, j1, j2, j3 := dense[0], dense[1], dense[2], dense[3]
+		j0, j1, j2, j3 := dense[0].feature, dense[1].feature, dense[2].feature, dense[3].feature
 		h0, h1, h2, h3 := &dst[j0], &dst[j1], &dst[j2], &dst[j3]
 		*h0, *h1, *h2, *h3 = pairs{}, pairs{}, pairs{}, pairs{}
 		b0, b1, b2, b3 := b.column(j0), b.column(j1), b.column(j2), b.column(j3)
@@ -50,7 +50,8 @@ func (b *binned) pairsTo(dst []pairs, w []int64, rows []int32) {
 			h3[slot(b3[i], v)] += v
 		}
 	}
-	for _, j := range dense {
+	for _, c := range dense {
+		j := c.feature
 		h, bins := &dst[j], b.column(j)[:len(w)]
 		*h = pairs{}
 		for i, v := range w {

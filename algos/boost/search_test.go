@@ -45,7 +45,7 @@ func mustData(t testing.TB, x [][]float64) *Data {
 	return d
 }
 
-func mustQuantise(t testing.TB, x [][]float64, bins int) *Data {
+func mustQuantise[T float32 | float64](t testing.TB, x [][]T, bins int) *Data {
 	t.Helper()
 	d, err := Quantise(x, bins)
 	if err != nil {

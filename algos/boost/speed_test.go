@@ -255,13 +255,13 @@ func BenchmarkHistograms(b *testing.B) {
 		dense := &binned{rows: rows, bins: mustQuantise(b, x, 64).binned.bins}
 		sparse := &binned{rows: rows, bins: dense.bins}
 		for j := range dim {
-			dense.dense = append(dense.dense, j)
+			dense.dense = append(dense.dense, denseColumn{feature: j})
 			var size [MaxBins + 1]int
 			for _, bin := range dense.column(j) {
 				size[bin]++
 			}
 			most := slices.Max(size[:])
-			sparse.sparse = append(sparse.sparse, newSparseColumn(j, dense.column(j), slices.Index(size[:], most), rows-most))
+			sparse.sparse = append(sparse.sparse, newSparseColumn(j, dense.column(j), slices.Index(size[:], most), len(size), rows-most))
 		}
 		w := make([]int64, rows)
 		for i := range w {

@@ -225,7 +225,7 @@ func TestLogitTreesSearchTheBestPart(t *testing.T) {
 			}
 			trimmed = max(trimmed, len(x)-len(b.part.rows))
 			for j := range b.gains { // the best nine
-				chosen := slices.ContainsFunc(b.part.columns, func(c binnedColumn) bool { return c.feature == j })
+				chosen := slices.ContainsFunc(b.part.columns, func(c column) bool { return c.feature == j })
 				for _, c := range b.part.columns {
 					if !chosen && b.gains[j] > b.gains[c.feature] {
 						t.Fatalf("round %d: column %d gained %v, and not it but %d with %v is searched", at, j, b.gains[j], c.feature, b.gains[c.feature])
@@ -234,7 +234,7 @@ func TestLogitTreesSearchTheBestPart(t *testing.T) {
 			}
 		} else {
 			for _, s := range tree.Splits[:15] {
-				if s.Feature != noFeature && !slices.ContainsFunc(b.part.columns, func(c binnedColumn) bool { return c.feature == s.Feature }) {
+				if s.Feature != noFeature && !slices.ContainsFunc(b.part.columns, func(c column) bool { return c.feature == s.Feature }) {
 					t.Fatalf("round %d divides by column %d, which it does not search", at, s.Feature)
 				}
 			}
