@@ -57,6 +57,9 @@ func Quantise[T float32 | float64](x [][]T, most int) (*Data, error) {
 	if most < 2 || most > MaxBins {
 		return nil, fmt.Errorf("boost: %d bins: want 2 to %d, or 0 for %d", most, MaxBins, MaxBins)
 	}
+	if x, ok := any(x).([][]float32); ok {
+		return quantise32(x, most)
+	}
 	d, err := newData(x)
 	if err != nil {
 		return nil, err

@@ -278,3 +278,46 @@ func checkHistograms(t *testing.T, r *rand.Rand, d *Data, v *view) {
 		nodes = next
 	}
 }
+
+// float32 is quantised as the same numbers in float64.
+func TestQuantiseIsTheSameForFloat32(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		rows, dim, values := 1+r.IntN(400), 1+r.IntN(40), []float64{3, 40, 1e6}[r.IntN(3)]
+		narrow, wide := make([][]float32, rows), make([][]float64, rows)
+		for i := range narrow {
+			narrow[i], wide[i] = make([]float32, dim), make([]float64, dim)
+			for j := range dim {
+				v := float32(math.Round(values*r.NormFloat64())) / 7
+				switch r.IntN(9) {
+				case 0:
+					v = []float32{float32(math.Copysign(0, -1)), math.MaxFloat32, -math.MaxFloat32,
+						math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32}[r.IntN(5)]
+				case 1, 2, 3, 4:
+					if j%3 > 0 {
+						v = 0
+					}
+				}
+				narrow[i][j], wide[i][j] = v, float64(v)
+			}
+		}
+		most := 2 + r.IntN(MaxBins-1)
+		got, want := mustQuantise(t, narrow, most), mustQuantise(t, wide, most)
+		if !sameBits(got.cuts, want.cuts) || !slices.Equal(got.first, want.first) ||
+			!slices.Equal(got.binned.bins, want.binned.bins) || !sameBits(got.columns(), want.columns()) ||
+			!slices.Equal(got.binned.dense, want.binned.dense) || len(got.binned.sparse) != len(want.binned.sparse) {
+			t.Fatalf("seed %d: %d rows of %d values in %d bins are quantised otherwise", seed, rows, dim, most)
+		}
+		for k, s := range got.binned.sparse {
+			w := want.binned.sparse[k]
+			if s.feature != w.feature || s.dominant != w.dominant || s.used != w.used ||
+				!slices.Equal(s.rows, w.rows) || !slices.Equal(s.bins, w.bins) {
+				t.Fatalf("seed %d: column %d lists other rows", seed, s.feature)
+			}
+		}
+		narrow[r.IntN(rows)][r.IntN(dim)] = float32(math.Inf(1 - 2*r.IntN(2)))
+		if _, err := Quantise(narrow, most); err == nil {
+			t.Fatalf("seed %d: an infinite value is quantised", seed)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"hamlet/algos/boost"
@@ -72,7 +71,7 @@ func Build(ctx context.Context, kinds []Kind, w *Window) []Result {
 
 // A sample holds the rows of a window with weight above 0, as boosters need them.
 type sample struct {
-	x      [][]float64
+	x      [][]float32 // the window's own memory
 	y, ω   []float64
 	most   int                 // rounds at most
 	binned map[int]*boost.Data // by data's argument; data fills it
@@ -87,10 +86,9 @@ func newSample(w *Window) (*sample, error) {
 			len(w.Inputs), n, len(w.Weights), w.Dim))
 	}
 	s := &sample{
-		x: make([][]float64, 0, n), y: make([]float64, 0, n), ω: make([]float64, 0, n),
+		x: make([][]float32, 0, n), y: make([]float64, 0, n), ω: make([]float64, 0, n),
 		most: cmp.Or(w.Rounds, DefaultRounds), binned: make(map[int]*boost.Data),
 	}
-	flat := make([]float64, 0, n*w.Dim)
 	var both [2]bool
 	for i, y := range w.Labels {
 		ω := w.Weights[i]
@@ -108,22 +106,20 @@ func newSample(w *Window) (*sample, error) {
 		default:
 			return nil, fmt.Errorf("label %d is %v: want 1 or -1", i, y)
 		}
-		start := len(flat)
-		for j, v := range w.Inputs[i*w.Dim : (i+1)*w.Dim] {
-			v := float64(v)
-			if !(math.Abs(v) <= math.MaxFloat64) {
+		row := w.Inputs[i*w.Dim : (i+1)*w.Dim : (i+1)*w.Dim]
+		for j, v := range row {
+			if v-v != 0 {
 				return nil, fmt.Errorf("input %d of row %d is %v: want a finite number", j, i, v)
 			}
-			flat = append(flat, v)
 		}
-		s.x, s.y, s.ω = append(s.x, flat[start:len(flat):len(flat)]), append(s.y, y), append(s.ω, ω)
+		s.x, s.y, s.ω = append(s.x, row), append(s.y, y), append(s.ω, ω)
 	}
 	switch {
 	case len(s.y) == 0:
 		return nil, ErrNoRows
 	case !both[0] || !both[1]:
 		return nil, ErrOneClass
-	case !slices.ContainsFunc(s.x, func(row []float64) bool { return !slices.Equal(row, s.x[0]) }):
+	case !slices.ContainsFunc(s.x, func(row []float32) bool { return !slices.Equal(row, s.x[0]) }):
 		return nil, ErrConstant
 	}
 	return s, nil
@@ -139,6 +135,19 @@ func (s *sample) data(most int) (*boost.Data, error) {
 		s.binned[most] = d
 	}
 	return d, err
+}
+
+// wide returns the inputs in float64.
+func (s *sample) wide() [][]float64 {
+	dim := len(s.x[0])
+	x, flat := make([][]float64, len(s.x)), make([]float64, 0, len(s.x)*dim)
+	for i, row := range s.x {
+		for _, v := range row {
+			flat = append(flat, float64(v))
+		}
+		x[i] = flat[i*dim : (i+1)*dim : (i+1)*dim]
+	}
+	return x
 }
 
 // rounds returns the number of rounds of a booster.

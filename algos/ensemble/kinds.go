@@ -182,7 +182,7 @@ func train[E interface {
 }
 
 func buildLinear(ctx context.Context, s *sample, _ *boost.Data) (function, error) {
-	m, err := bblr.Rebuild(ctx, s.x, s.y, s.ω)
+	m, err := bblr.Rebuild(ctx, s.wide(), s.y, s.ω)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("stopped within a fit: %w", context.Cause(ctx))
