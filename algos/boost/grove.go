@@ -36,19 +36,19 @@ func (g *grove) add(splits []Split, leaves []float64) {
 	g.leaves = append(g.leaves, leaves...)
 }
 
-// f returns the sum of the trees at x.
+// f returns the sum of the trees at x. A comparison is a number, as a branch would be
+// unpredictable.
 func (g *grove) f(x []float64) float64 {
+	if g.depth == 4 {
+		return sum4(x, g.features, g.thresholds, g.leaves)
+	}
 	sum := 0.0
 	n := g.splits()
 	for t, at := 0, 0; t < len(g.leaves); t, at = t+n+1, at+n {
 		features, thresholds := g.features[at:at+n], g.thresholds[at:at+n]
 		k := 0
 		for k < n {
-			next := 2*k + 1
-			if x[features[k]] > thresholds[k] {
-				next = 2*k + 2
-			}
-			k = next
+			k = 2*k + 1 + above(x[features[k]], thresholds[k])
 		}
 		sum += g.leaves[t+k-n]
 	}

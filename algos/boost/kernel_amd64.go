@@ -79,6 +79,18 @@ func addByNode(h []int64, at *[1 << (MaxDepth - 1)]uint32, node []uint8, codes [
 }
 
 //go:noescape
+func sum4ASM(x *float64, features *int32, thresholds, leaves *float64, trees int) float64
+
+func sum4(x []float64, features []int32, thresholds, leaves []float64) float64 {
+	trees := len(leaves) / 16
+	if trees == 0 {
+		return 0
+	}
+	_, _ = features[15*trees-1], thresholds[15*trees-1]
+	return sum4ASM(&x[0], &features[0], &thresholds[0], &leaves[0], trees)
+}
+
+//go:noescape
 func weighAVX2(z, weights *float64, pairs *int64, node, class *uint8, factor *[2 << MaxDepth]float64,
 	most, unit, sum float64, n int) float64
 

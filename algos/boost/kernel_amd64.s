@@ -354,6 +354,52 @@ next:
 	JNE  row
 	RET
 
+// func sum4ASM(x *float64, features *int32, thresholds, leaves *float64, trees int) float64
+TEXT ·sum4ASM(SB), NOSPLIT, $0-48
+	MOVQ  x+0(FP), DI
+	MOVQ  features+8(FP), SI
+	MOVQ  thresholds+16(FP), R8
+	MOVQ  leaves+24(FP), R9
+	MOVQ  trees+32(FP), CX
+	XORPS X0, X0
+
+tree:
+	MOVLQSX (SI), AX
+	MOVSD   (R8), X1
+	XORL    BX, BX
+	MOVSD   (DI)(AX*8), X2
+	UCOMISD X1, X2
+	SETHI   BX               // x > t: a NaN is not
+	XORL    DX, DX
+	MOVLQSX 4(SI)(BX*4), AX
+	MOVSD   8(R8)(BX*8), X1
+	MOVSD   (DI)(AX*8), X2
+	UCOMISD X1, X2
+	SETHI   DX
+	LEAQ    (DX)(BX*2), DX
+	XORL    BX, BX
+	MOVLQSX 12(SI)(DX*4), AX
+	MOVSD   24(R8)(DX*8), X1
+	MOVSD   (DI)(AX*8), X2
+	UCOMISD X1, X2
+	SETHI   BX
+	LEAQ    (BX)(DX*2), BX
+	XORL    DX, DX
+	MOVLQSX 28(SI)(BX*4), AX
+	MOVSD   56(R8)(BX*8), X1
+	MOVSD   (DI)(AX*8), X2
+	UCOMISD X1, X2
+	SETHI   DX
+	LEAQ    (DX)(BX*2), DX
+	ADDSD   (R9)(DX*8), X0
+	ADDQ    $60, SI
+	ADDQ    $120, R8
+	ADDQ    $128, R9
+	DECQ    CX
+	JNE     tree
+	MOVSD   X0, ret+40(FP)
+	RET
+
 // func weighAVX2(z, weights *float64, pairs *int64, node, class *uint8, factor *[2 << MaxDepth]float64,
 //	most, unit, sum float64, n int) float64
 //

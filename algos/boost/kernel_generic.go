@@ -82,6 +82,29 @@ func addByNodeGo(h []int64, at *[1 << (MaxDepth - 1)]uint32, node []uint8, codes
 	}
 }
 
+// sum4Go returns the sum of trees of depth 4 at x, as grove has them.
+func sum4Go(x []float64, features []int32, thresholds, leaves []float64) float64 {
+	sum := 0.0
+	for ; len(leaves) >= 16; leaves = leaves[16:] {
+		f, t := (*[15]int32)(features), (*[15]float64)(thresholds)
+		features, thresholds = features[15:], thresholds[15:]
+		a := 1 + above(x[f[0]], t[0])
+		b := 2*a + 1 + above(x[f[a]], t[a])
+		c := 2*b + 1 + above(x[f[b]], t[b])
+		d := 2*c + 1 + above(x[f[c]], t[c])
+		sum += leaves[d-15]
+	}
+	return sum
+}
+
+// above returns 1 if v > t, else 0: a NaN is not above.
+func above(v, t float64) int {
+	if v > t {
+		return 1
+	}
+	return 0
+}
+
 // weighGo multiplies each z by the factor of its leaf and class, and sets the pairs of slope
 // and curvature. It returns sum + Σ ω|y₊−p|.
 func weighGo(z, weights []float64, pairs []int64, node, class []uint8, factor *[2 << MaxDepth]float64,

@@ -25,6 +25,10 @@ func addByNode(h []int64, at *[1 << (MaxDepth - 1)]uint32, node []uint8, codes [
 	addByNodeGo(h, at, node, codes, spans, rows, pairs)
 }
 
+func sum4(x []float64, features []int32, thresholds, leaves []float64) float64 {
+	return sum4Go(x, features, thresholds, leaves)
+}
+
 func weigh(z, weights []float64, pairs []int64, node, class []uint8, factor *[2 << MaxDepth]float64,
 	unit float64) float64 {
 	return weighGo(z, weights, pairs, node, class, factor, unit, 0)

@@ -182,6 +182,43 @@ func TestCutKernelsGiveTheSameBits(t *testing.T) {
 	}
 }
 
+func TestTreeKernelsGiveTheSameBits(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		dim, trees := 1+r.IntN(70), r.IntN(30)
+		x := make([]float64, dim)
+		for j := range x {
+			x[j] = float64(r.IntN(5))
+			if r.IntN(20) == 0 {
+				x[j] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[r.IntN(3)]
+			}
+		}
+		g := grove{depth: 4}
+		for range 15 * trees {
+			g.features = append(g.features, int32(r.IntN(dim)))
+			t := float64(r.IntN(5))
+			if r.IntN(10) == 0 {
+				t = math.Inf(1)
+			}
+			g.thresholds = append(g.thresholds, t)
+		}
+		for range 16 * trees {
+			g.leaves = append(g.leaves, r.NormFloat64())
+		}
+		want := 0.0
+		for tree := range trees {
+			k := 0
+			for k < 15 {
+				k = 2*k + 1 + above(x[g.features[15*tree+k]], g.thresholds[15*tree+k])
+			}
+			want += g.leaves[16*tree+k-15]
+		}
+		if got := []float64{g.f(x), sum4Go(x, g.features, g.thresholds, g.leaves)}; !sameBits(got, []float64{want, want}) {
+			t.Fatalf("seed %d: the sums are %v, want %v", seed, got, want)
+		}
+	}
+}
+
 // After each level, every node's histograms are the sums over its rows, in views of one block and
 // of several. scan and scanAll find the same splits.
 func TestHistogramsAreSums(t *testing.T) {
