@@ -108,7 +108,7 @@ func (b *Booster[R]) Rounds() []R { return slices.Clone(b.log) }
 
 // Ensemble returns f(x) = Σ h(x) so far.
 func (b *Booster[R]) Ensemble() *Ensemble {
-	e := &Ensemble{dim: b.data.dim}
+	e := &Ensemble{dim: b.data.dim, grove: grove{room: len(b.log)}}
 	for _, r := range b.log {
 		r.addTo(e)
 	}

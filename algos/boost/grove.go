@@ -14,6 +14,7 @@ type grove struct {
 	features   []int32   // by tree, 2^depth − 1 each
 	thresholds []float64 // likewise; +Inf where a node does not split: all rows go left, its feature is 0
 	leaves     []float64 // by tree, 2^depth each
+	room       int       // for how many trees the first add makes room
 }
 
 // MaxDepth bounds the depth of LogitTrees' trees.
@@ -27,6 +28,10 @@ func (g *grove) splits() int { return 1<<g.depth - 1 }
 
 // add adds a tree: its splits in heap order, and its leaves.
 func (g *grove) add(splits []Split, leaves []float64) {
+	if g.leaves == nil {
+		g.features, g.thresholds = make([]int32, 0, g.room*len(splits)), make([]float64, 0, g.room*len(splits))
+		g.leaves = make([]float64, 0, g.room*len(leaves))
+	}
 	for _, s := range splits {
 		if s.Feature < 0 {
 			s = Split{Feature: 0, Threshold: math.Inf(1)}

@@ -6,6 +6,10 @@ type binned struct {
 	bins   []byte        // column j is bins[j·rows : (j+1)·rows]
 	dense  []denseColumn // the columns summed row by row
 	sparse []sparseColumn
+
+	// Memory for sparse columns to come.
+	freeRows []int32
+	freeBins []byte
 }
 
 // A denseColumn is a column whose bins are all read.
@@ -53,17 +57,23 @@ func (b *binned) place(feature, dominant, most, used int) {
 		b.dense = append(b.dense, denseColumn{feature, byte(dominant)})
 		return
 	}
-	b.sparse = append(b.sparse, newSparseColumn(feature, b.column(feature), dominant, used, b.rows-most))
+	n := b.rows - most
+	if len(b.freeRows) <= n { // one more is written
+		b.freeRows, b.freeBins = make([]int32, 4*b.rows), make([]byte, 4*b.rows)
+	}
+	s := newSparseColumn(feature, b.column(feature), dominant, used, b.freeRows, b.freeBins)
+	b.freeRows, b.freeBins = b.freeRows[n:], b.freeBins[n:]
+	b.sparse = append(b.sparse, s)
 }
 
-// newSparseColumn lists the n rows outside the dominant bin of a column of used bins.
-func newSparseColumn(feature int, column []byte, dominant, used, n int) sparseColumn {
-	rows, bins := make([]int32, n+1), make([]byte, n+1) // one more is written
-	at := 0
+// newSparseColumn lists the rows outside the dominant bin of a column of used bins. It takes
+// their memory from rows and bins, in which it writes one place more.
+func newSparseColumn(feature int, column []byte, dominant, used int, rows []int32, bins []byte) sparseColumn {
+	n := 0
 	for i, bin := range column {
-		rows[at], bins[at] = int32(i), bin
+		rows[n], bins[n] = int32(i), bin
 		if bin != byte(dominant) { // no branch, which would be unpredictable
-			at++
+			n++
 		}
 	}
 	return sparseColumn{feature: feature, dominant: byte(dominant), used: used, rows: rows[:n:n], bins: bins[:n:n]}

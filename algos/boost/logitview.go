@@ -28,7 +28,7 @@ type block struct {
 	codes          []uint16 // row by row: (c−first)<<shift + b for bin b of column c
 	rows           []cells  // the rows with cells, the fewest cells first: loops over cells end as foreseen
 	spans          []span   // the cells of each of the view's rows
-	list           []cells  // scratch
+	list           []cells  // scratch, which a view shares with its part
 	sizes          []uint32 // scratch: by the number of cells
 	into           []uint16 // scratch: what a code is in a part
 }
@@ -53,6 +53,7 @@ func newView(d *Data) view {
 		v.rows[i] = int32(i)
 	}
 	lists := make([]sparseColumn, 0, len(b.dense)+len(b.sparse)) // those without rows have all
+	v.columns = make([]column, 0, cap(lists))
 	most := 0
 	for dense, sparse := b.dense, b.sparse; len(dense)+len(sparse) > 0; {
 		if len(sparse) == 0 || len(dense) > 0 && dense[0].feature < sparse[0].feature {
@@ -154,14 +155,13 @@ func (b *block) sort() {
 func (v *view) scratch(columns int) view {
 	part := view{
 		rows: make([]int32, 0, len(v.rows)), kept: make([]uint8, len(v.rows)),
-		columns: make([]column, min(columns, len(v.columns))), shift: v.shift,
+		columns: make([]column, min(columns, len(v.columns))), shift: v.shift, blocks: make([]block, len(v.blocks)),
 	}
 	for k := range v.blocks {
-		b := &v.blocks[k]
-		part.blocks = append(part.blocks, block{
-			codes: make([]uint16, 0, cap(b.codes)), rows: make([]cells, 0, len(b.rows)), list: make([]cells, 0, len(b.rows)),
-			spans: make([]span, len(b.spans)), sizes: make([]uint32, len(b.sizes)),
-		})
+		b, to := &v.blocks[k], &part.blocks[k]
+		to.codes, to.sizes = make([]uint16, 0, cap(b.codes)), make([]uint32, len(b.sizes))
+		to.spans, to.list = make([]span, len(b.spans)), b.list[:0]
+		to.rows = make([]cells, 0, len(b.rows))
 	}
 	return part
 }

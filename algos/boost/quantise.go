@@ -10,6 +10,7 @@ func quantise32(x [][]float32, most int) (*Data, error) {
 	rows, dim := len(x), len(x[0])
 	d := &Data{rows: rows, dim: dim, first: make([]int, dim+1), binned: newBinned(rows, dim)}
 	d.columns = sync.OnceValue(func() []float64 { return columnsOf(x) })
+	d.cuts = make([]float64, 0, dim*min(most-1, rows-1))
 	s := newSorter32(rows, dim)
 	for j := range dim {
 		if j%stripe == 0 && !s.read(x, j) {

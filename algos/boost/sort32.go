@@ -26,9 +26,11 @@ const stripe = 16
 const zeroKey = 1 << 31
 
 func newSorter32(rows, dim int) *sorter32 {
-	s := &sorter32{rows: rows, next: make([]uint64, rows), runs: make([]int, 0, rows+1)}
-	for c := range min(dim, stripe) {
-		s.entries[c] = make([]uint64, rows)
+	columns := min(dim, stripe)
+	memory := make([]uint64, (columns+1)*rows)
+	s := &sorter32{rows: rows, next: memory[columns*rows:], runs: make([]int, 0, rows+1)}
+	for c := range columns {
+		s.entries[c] = memory[c*rows : (c+1)*rows : (c+1)*rows]
 	}
 	return s
 }

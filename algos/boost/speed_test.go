@@ -261,7 +261,8 @@ func BenchmarkHistograms(b *testing.B) {
 				size[bin]++
 			}
 			most := slices.Max(size[:])
-			sparse.sparse = append(sparse.sparse, newSparseColumn(j, dense.column(j), slices.Index(size[:], most), len(size), rows-most))
+			sparse.sparse = append(sparse.sparse, newSparseColumn(
+				j, dense.column(j), slices.Index(size[:], most), len(size), make([]int32, rows+1), make([]byte, rows+1)))
 		}
 		w := make([]int64, rows)
 		for i := range w {
