@@ -58,12 +58,15 @@ func pick(list []int32, node, kept []uint8, small *[1 << (MaxDepth - 1)]uint8) i
 	return pickGo(list, node, kept, small, n, pickAVX2(&list[0], &node[0], &kept[0], small, n))
 }
 
+// atOnce is how many rows a kernel adds in a call: Go cannot stop assembly, and a collection of garbage waits for it.
+const atOnce = 1024
+
 //go:noescape
 func addASM(h *int64, codes *uint16, rows *cells, n int, pairs *int64)
 
 func add(h []int64, codes []uint16, rows []cells, pairs []int64) {
-	if len(rows) > 0 {
-		addASM(&h[0], &codes[0], &rows[0], len(rows), &pairs[0])
+	for ; len(rows) > 0; rows = rows[min(len(rows), atOnce):] {
+		addASM(&h[0], &codes[0], &rows[0], min(len(rows), atOnce), &pairs[0])
 	}
 }
 
@@ -73,8 +76,8 @@ func addByNodeASM(h *int64, at *[1 << (MaxDepth - 1)]uint32, node *uint8, codes 
 
 func addByNode(h []int64, at *[1 << (MaxDepth - 1)]uint32, node []uint8, codes []uint16, spans []span, rows []int32,
 	pairs []int64) {
-	if len(rows) > 0 && len(codes) > 0 {
-		addByNodeASM(&h[0], at, &node[0], &codes[0], &spans[0], &rows[0], len(rows), &pairs[0])
+	for ; len(rows) > 0 && len(codes) > 0; rows = rows[min(len(rows), atOnce):] {
+		addByNodeASM(&h[0], at, &node[0], &codes[0], &spans[0], &rows[0], min(len(rows), atOnce), &pairs[0])
 	}
 }
 

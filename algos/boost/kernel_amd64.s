@@ -217,7 +217,16 @@ first:
 	VMOVMSKPD Y2, AX
 	ADDQ      $4, DX
 	TESTL     AX, AX
-	JEQ       first
+	JNE       found
+	CMPQ      DX, CX
+	JLT       first
+	XORQ      AX, AX     // no gain is a number: there is no cut
+	MOVQ      AX, cut+56(FP)
+	VMOVSD    X11, gain+48(FP)
+	VZEROUPPER
+	RET
+
+found:
 	BSFL      AX, AX
 	LEAQ      -4(DX)(AX*1), AX
 	MOVQ      AX, cut+56(FP)
@@ -432,7 +441,7 @@ rows:
 	VPMOVZXDQ  X1, Y1
 	VPCMPEQQ   Y14, Y1, Y1      // −1 for class 0
 	VMULPD     (DI)(DX*8), Y2, Y2
-	VMINPD     Y2, Y8, Y2       // z, also if it is no number
+	VMINPD     Y2, Y8, Y2       // z
 	VMOVUPD    Y2, (DI)(DX*8)
 	VADDPD     Y2, Y11, Y3
 	VDIVPD     Y3, Y11, Y3      // q = 1/(1+z)

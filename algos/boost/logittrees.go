@@ -17,7 +17,7 @@ type LogitTreesConfig struct {
 	Rounds  int       // 1 to MaxRounds; 0 is N/10, at least 1 and at most 100
 	Weights []float64 // ω, a sample weight for each row, not negative; nil is 1 each
 	Depth   int       // of the trees, 1 to MaxDepth; 0 is 4
-	Clip    float64   // leaves lie in ±Clip; 0 is 2
+	Clip    float64   // leaves lie in ±Clip; 0 is 2. Clip·Shrink is at most 350
 	Shrink  float64   // what a tree's leaves are multiplied by, in (0, 1]; 0 is 0.3
 
 	// Columns is how many columns most rounds search; 0 is a third of them, at least 8.
@@ -96,6 +96,10 @@ func (r LogitTreesRound) addTo(e *Ensemble) {
 // largestZ keeps e^(−2yf) finite.
 const largestZ = 1e300
 
+// mostStep bounds a round's step. Beyond twice as much a row's factor e^±2·step is no number, and what a CPU
+// makes of that differs.
+const mostStep = 350
+
 // NewLogitTrees prepares boosting on d, which is quantised, with labels y = ±1, which it
 // copies. The error joins all that is wrong with d, y and cfg.
 func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, error) {
@@ -116,6 +120,9 @@ func NewLogitTrees(d *Data, y []float64, cfg LogitTreesConfig) (*LogitTrees, err
 		bad("logit trees need quantised data")
 	}
 	clip, shrink, leafErr := leafRange(cfg.Clip, cfg.Shrink, 2, 0.3)
+	if leafErr == nil && !(clip*shrink <= mostStep) {
+		bad("leaves up to %v times a shrinkage of %v: want at most %v", clip, shrink, float64(mostStep))
+	}
 	if err := errors.Join(append(errs, leafErr)...); err != nil {
 		return nil, err
 	}

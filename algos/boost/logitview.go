@@ -1,6 +1,7 @@
 package boost
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -69,7 +70,8 @@ func newView(d *Data) view {
 		most = max(most, len(d.Cuts(s.feature)))
 	}
 	v.shift = bits.Len(uint(most))
-	for size := dropped >> v.shift; len(lists) > 0; {
+	size := min(dropped>>v.shift, max(1, int(math.MaxUint32/uint64(max(d.rows, 1))))) // a span has 32 bits
+	for len(lists) > 0 {
 		n := min(size, len(lists))
 		v.blocks = append(v.blocks, newBlock(len(v.columns)-len(lists), lists[:n], d.rows, v.shift))
 		lists = lists[n:]

@@ -422,3 +422,25 @@ func (b *LogitTrees) Cost() float64 {
 	}
 	return cost / b.total
 }
+
+// A step that is so long that a row's factor were no number is refused. The longest that is taken gives numbers.
+func TestLogitTreesRefuseLongSteps(t *testing.T) {
+	r := rand.New(rand.NewPCG(350, 1))
+	x, y := make([][]float64, 64), make([]float64, 64)
+	for i := range x {
+		x[i], y[i] = []float64{r.NormFloat64(), float64(i % 5)}, float64(2*(i%2)-1)
+	}
+	d := mustQuantise(t, x, 16)
+	for _, clip := range []float64{350.1, 1e6, math.Inf(1)} {
+		if _, err := NewLogitTrees(d, y, LogitTreesConfig{Clip: clip, Shrink: 1}); err == nil {
+			t.Errorf("leaves up to %v are taken", clip)
+		}
+	}
+	b, err := NewLogitTrees(d, y, LogitTreesConfig{Clip: 350, Shrink: 1, Rounds: 30})
+	mustTrain(t, b, err)
+	for i, z := range b.z {
+		if !(z >= 0) || math.IsInf(z, 0) {
+			t.Fatalf("row %d has the odds %v", i, z)
+		}
+	}
+}
