@@ -86,7 +86,7 @@ func Some(ctx context.Context, cfg Config, from, end int64, bytes int) (records 
 }
 
 // Last returns the newest record for which wanted returns true (nil: any), and false if there is
-// none among the last limit offsets. It may call wanted more than once for a record.
+// none among the last limit offsets. It may call wanted more than once for a record. It passes over damage.
 //
 // It reads backwards in windows of 64, 256, … offsets. So it reads at most about four times the
 // records that follow the result.
@@ -99,7 +99,7 @@ func Last(ctx context.Context, cfg Config, limit int64,
 	first := max(b.First, b.End-max(limit, 0))
 	for end, size := b.End, int64(64); !ok && end > first; size *= 4 {
 		from := max(first, end-size)
-		err := Range(ctx, cfg, from, end, func(r *stream.Record) error {
+		err := whole(ctx, cfg, from, end, func(r *stream.Record) error {
 			if wanted == nil || wanted(r) {
 				last, ok = *r, true
 			}
@@ -117,6 +117,22 @@ func Last(ctx context.Context, cfg Config, limit int64,
 		end = from
 	}
 	return last, ok, nil
+}
+
+// whole is Range over the records that are not damaged. Where some are, it looks for them in each half.
+func whole(ctx context.Context, cfg Config, from, end int64, each func(*stream.Record) error) error {
+	err := Range(ctx, cfg, from, end, each)
+	switch {
+	case !errors.Is(err, stream.ErrDamaged):
+		return err
+	case end-from == 1:
+		return nil
+	}
+	middle := from + (end-from)/2
+	if err := whole(ctx, cfg, from, middle, each); err != nil {
+		return err
+	}
+	return whole(ctx, cfg, middle, end, each)
 }
 
 // named adds the log's name to an error.

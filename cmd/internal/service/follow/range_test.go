@@ -1,6 +1,7 @@
 package follow_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -180,4 +181,37 @@ func TestSince(t *testing.T) {
 			t.Errorf("%v after the first: %d (%v), want %d", after, got, err, want)
 		}
 	}
+}
+
+// Last passes over damaged records, of which it is not said what they were.
+func TestLastPassesOverDamage(t *testing.T) {
+	log := &rotten{filled(t, 500), map[int64]bool{70: true, 71: true, 430: true, 499: true}}
+	for want, wanted := range map[int64]func(*stream.Record) bool{
+		498: nil,
+		69:  func(r *stream.Record) bool { return r.Offset <= 71 },
+		429: func(r *stream.Record) bool { return r.Offset <= 430 },
+	} {
+		r, ok, err := follow.Last(t.Context(), follow.Config{Log: log, Name: "topic t"}, 1000, wanted)
+		if err != nil || !ok || r.Offset != want {
+			t.Errorf("the last is offset %d, %t, %v, want %d", r.Offset, ok, err, want)
+		}
+	}
+}
+
+// A rotten log has records that cannot be read.
+type rotten struct {
+	*logtest.Memory
+	damaged map[int64]bool
+}
+
+func (l *rotten) Read(ctx context.Context, from int64, most stream.Limit, wait time.Duration) ([]stream.Record, int64, error) {
+	records, end, err := l.Memory.Read(ctx, from, most, wait)
+	i := slices.IndexFunc(records, func(r stream.Record) bool { return l.damaged[r.Offset] })
+	if i == 0 {
+		return nil, end, stream.ErrDamaged
+	}
+	if i > 0 {
+		records = records[:i]
+	}
+	return records, end, err
 }
