@@ -32,8 +32,8 @@ func descendGo(node, kept, bins []uint8, s *splits, nodes, first int) {
 // cutGains is scratch for the gains of a histogram's cuts, and four beyond.
 type cutGains [MaxBins + 5]float64
 
-// bestCutGo returns the largest gain of the cuts of a histogram, and the first of those cuts; −1
-// and any cut if there is none to choose. tg and th are the node's slope and curvature.
+// bestCutGo returns the largest gain of the cuts of a histogram, and the first cut that has it. Where no cut
+// divides the rows, the gain is −1, and the cut says nothing. tg and th are the node's slope and curvature.
 func bestCutGo(h []int64, cuts int, tg, th, unit float64) (gain float64, cut int) {
 	gain = -1
 	left := int64(0)

@@ -95,7 +95,7 @@ func (d *disk) cut(s *service) {
 	}
 	var exit *exec.ExitError
 	if out, err := exec.Command("e2fsck", "-p", d.image).CombinedOutput(); err != nil &&
-		!(errors.As(err, &exit) && exit.ExitCode() == 1) { // e2fsck ends with 1 where it has mended something
+		!(errors.As(err, &exit) && exit.ExitCode() == 1) { // status 1: it has mended the disk
 		d.t.Fatalf("e2fsck: %v: %s", err, out)
 	}
 	command(d.t, "mount", "-o", "loop", d.image, d.at)

@@ -154,7 +154,7 @@ func (p *powered) cut() {
 	}
 	var exit *exec.ExitError
 	if out, err := exec.Command("e2fsck", "-p", p.image).CombinedOutput(); err != nil &&
-		!(errors.As(err, &exit) && exit.ExitCode() == 1) { // e2fsck ends with 1 where it has mended something
+		!(errors.As(err, &exit) && exit.ExitCode() == 1) { // status 1: it has mended the disk
 		p.t.Fatalf("e2fsck: %v: %s", err, out)
 	}
 	p.run("mount", "-o", "loop", p.image, p.at)
