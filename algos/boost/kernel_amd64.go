@@ -2,19 +2,17 @@
 
 package boost
 
-// hasAVX2 chooses the kernels of kernel_amd64.s whose names end in AVX2. All give the bits of
-// kernel_generic.go.
-var hasAVX2 = supportsAVX2()
+import "hamlet/algos/internal/cpu"
 
-//go:noescape
-func supportsAVX2() bool
+// cpu.AVX2 chooses the kernels of kernel_amd64.s whose names end in AVX2. All give the bits of
+// kernel_generic.go.
 
 //go:noescape
 func descendAVX2(node, kept, bins *uint8, s *splits, nodes, n int)
 
 func descend(node, kept, bins []uint8, s *splits, nodes int) {
 	n := len(node) &^ 31
-	if !hasAVX2 || n == 0 {
+	if !cpu.AVX2 || n == 0 {
 		descendGo(node, kept, bins, s, nodes, 0)
 		return
 	}
@@ -30,7 +28,7 @@ func descend(node, kept, bins []uint8, s *splits, nodes int) {
 func promisingAVX2(h *int64, n int, tg, th, unit, bound float64) bool
 
 func promising(h []int64, tg, th, unit, bound float64) bool {
-	if !hasAVX2 || len(h)&3 != 0 || len(h) == 0 {
+	if !cpu.AVX2 || len(h)&3 != 0 || len(h) == 0 {
 		return true
 	}
 	return promisingAVX2(&h[0], len(h), tg, th, unit, bound)
@@ -40,7 +38,7 @@ func promising(h []int64, tg, th, unit, bound float64) bool {
 func bestCutAVX2(gains *cutGains, h *int64, cuts int, tg, th, unit float64) (gain float64, cut int)
 
 func bestCut(gains *cutGains, h []int64, cuts int, tg, th, unit float64) (gain float64, cut int) {
-	if !hasAVX2 || len(h)&3 != 0 || cuts < 1 || cuts >= len(h) || len(h) > MaxBins+1 {
+	if !cpu.AVX2 || len(h)&3 != 0 || cuts < 1 || cuts >= len(h) || len(h) > MaxBins+1 {
 		return bestCutGo(h, cuts, tg, th, unit)
 	}
 	return bestCutAVX2(gains, &h[0], cuts, tg, th, unit)
@@ -51,7 +49,7 @@ func pickAVX2(list *int32, node, kept *uint8, small *[1 << (MaxDepth - 1)]uint8,
 
 func pick(list []int32, node, kept []uint8, small *[1 << (MaxDepth - 1)]uint8) int {
 	n := len(node) &^ 31
-	if !hasAVX2 || n == 0 {
+	if !cpu.AVX2 || n == 0 {
 		return pickGo(list, node, kept, small, 0, 0)
 	}
 	_, _ = list[len(node)-1], kept[len(node)-1]
@@ -100,7 +98,7 @@ func weighAVX2(z, weights *float64, pairs *int64, node, class *uint8, factor *[2
 func weigh(z, weights []float64, pairs []int64, node, class []uint8, factor *[2 << MaxDepth]float64,
 	unit float64) float64 {
 	n := len(z) &^ 3
-	if !hasAVX2 || n == 0 {
+	if !cpu.AVX2 || n == 0 {
 		return weighGo(z, weights, pairs, node, class, factor, unit, 0)
 	}
 	_, _, _, _ = weights[n-1], pairs[n-1], node[n-1], class[n-1]

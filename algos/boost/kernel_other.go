@@ -2,8 +2,6 @@
 
 package boost
 
-const hasAVX2 = false
-
 func descend(node, kept, bins []uint8, s *splits, nodes int) {
 	descendGo(node, kept, bins, s, nodes, 0)
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"hamlet/algos/internal/cpu"
 )
 
 // sameBits reports whether a and b are the same numbers to the bit.
@@ -177,7 +179,7 @@ func TestCutKernelsGiveTheSameBits(t *testing.T) {
 			}
 		}
 	}
-	if left == 0 && hasAVX2 {
+	if left == 0 && cpu.AVX2 {
 		t.Error("all histograms were promising")
 	}
 }

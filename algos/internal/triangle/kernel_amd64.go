@@ -2,11 +2,7 @@
 
 package triangle
 
-// hasAVX chooses the kernels of kernel_amd64.s. They give the bits of kernel_generic.go.
-var hasAVX = supportsAVX()
-
-//go:noescape
-func supportsAVX() bool
+import "hamlet/algos/internal/cpu"
 
 // Assembly is not preempted, and a collection of garbage waits for it. So a kernel gets rows of some strip entries
 // at once, which takes it some 50 µs.
@@ -33,7 +29,7 @@ func mulVecAVX(y, a, x *float64, n, least int)
 // mulVec is mulVecGo.
 func mulVec(y []float64, a Matrix, x []float64) {
 	n := len(x)
-	if !hasAVX {
+	if !cpu.AVX2 {
 		mulVecGo(y, a, x)
 		return
 	}
@@ -48,7 +44,7 @@ func outerAVX(a *float64, by float64, x *float64, n, least int)
 // outer is outerGo.
 func outer(a Matrix, g float64, x []float64) {
 	n := len(x)
-	if !hasAVX {
+	if !cpu.AVX2 {
 		outerGo(a, g, x)
 		return
 	}
@@ -69,7 +65,7 @@ func quadraticAVX(parts *[2]float64, a, x *float64, n, least int)
 // quadratic is quadraticGo.
 func quadratic(a Matrix, x []float64) (diagonal, rest float64) {
 	n := len(x)
-	if !hasAVX {
+	if !cpu.AVX2 {
 		return quadraticGo(0, 0, a, x)
 	}
 	var parts [2]float64
@@ -83,7 +79,7 @@ func rankAVX(row, by, v *float64, k int)
 
 // rank is rankGo.
 func rank(row *[tile]float64, by, v []float64) {
-	if !hasAVX || len(by) == 0 {
+	if !cpu.AVX2 || len(by) == 0 {
 		rankGo(row, by, v)
 		return
 	}

@@ -7,25 +7,6 @@
 // of one sum, so that each output sums in the order of kernel_generic.go. For sums
 // along rows four columns of four rows are transposed.
 
-// func supportsAVX() bool
-TEXT ·supportsAVX(SB), NOSPLIT, $0-1
-	MOVB $0, ret+0(FP)
-	MOVL $1, AX
-	XORL CX, CX
-	CPUID
-	ANDL $0x18000000, CX // OSXSAVE and AVX
-	CMPL CX, $0x18000000
-	JNE  done
-	XORL CX, CX
-	XGETBV               // the system saves the registers
-	ANDL $6, AX
-	CMPL AX, $6
-	JNE  done
-	MOVB $1, ret+0(FP)
-
-done:
-	RET
-
 // COLUMNS adds the products of four columns with four entries of x to the sums of four rows.
 // The rows are in Y0 to Y3.
 #define COLUMNS(sums) \

@@ -1,0 +1,2 @@
+// Package cpu says which instructions the processor has.
+package cpu
