@@ -111,11 +111,11 @@ func (h *Hasher) grams(dst []uint32, length, n int) []uint32 {
 	return dst[:start+k]
 }
 
-// siftGramsGo is hashGrams, and removes repeated indices as sieve does. It returns how many are left, and leaves
-// them in b.
-func (b bitmap) siftGramsGo(index []uint32, folded []byte, n int, shift uint) (k int) {
-	hashGrams(index, folded, n, shift)
-	for _, i := range index {
+// siftGramsGo is hashGrams of the grams from done on, and removes repeated indices as sieve does. k indices before are
+// left. It returns how many are left then, and leaves them in b.
+func (b bitmap) siftGramsGo(index []uint32, k, done int, folded []byte, n int, shift uint) int {
+	hashGrams(index[done:], folded[done:], n, shift)
+	for _, i := range index[done:] {
 		word := b[i>>6]
 		b[i>>6] = word | 1<<(i&63)
 		index[k] = i
@@ -151,7 +151,7 @@ func (h *Hasher) Strings(dst []uint32, text []byte, longest int) []uint32 {
 	for i, c := range text {
 		if i >= 4 && longest == 5 {
 			dst = dst[:start+4*len(text)]
-			hashStrings(dst[start+4*i:], last, text[i:], h.shift)
+			hashStrings(dst[start+4*i:], text[i-4:], h.shift)
 			break
 		}
 		last = last<<8 | uint64(c)
@@ -175,13 +175,16 @@ func stringIndex(last uint64, n int, shift uint) uint32 {
 	return uint32(mix(last<<(drop&63)>>(drop&63)+uint64(n)<<59) >> (shift & 63))
 }
 
-// hashStrings writes the indices of the strings of 2 to 5 bytes that end at each byte of text. last
-// has the bytes before it. It is a function of its own as hashGrams is.
+// hashStringsGo writes the indices of the strings of 2 to 5 bytes that end at each byte of text from the
+// fifth on. It is a function of its own as hashGrams is.
 //
 //go:noinline
-func hashStrings(index []uint32, last uint64, text []byte, shift uint) {
-	for _, c := range text {
-		last = last<<8 | uint64(c)
+func hashStringsGo(index []uint32, text []byte, shift uint) {
+	var last uint64
+	for i, c := range text {
+		if last = last<<8 | uint64(c); i < 4 {
+			continue
+		}
 		four := index[:4:4]
 		four[0] = stringIndex(last, 2, shift)
 		four[1] = stringIndex(last, 3, shift)
@@ -206,14 +209,18 @@ const wordLoad = 8
 func appendLower(dst, text []byte) []byte {
 	n := len(text)
 	dst = slices.Grow(dst, n+wordLoad)[:n+wordLoad]
-	out := dst
+	lower(dst, text)
+	return dst
+}
+
+// lowerGo writes text with ASCII letters in lower case, and then up to wordLoad bytes more.
+func lowerGo(out, text []byte) {
 	for ; len(text) >= 8; text, out = text[8:], out[8:] {
 		binary.LittleEndian.PutUint64(out, lower8(binary.LittleEndian.Uint64(text)))
 	}
 	var rest [8]byte
 	copy(rest[:], text)
 	binary.LittleEndian.PutUint64(out, lower8(binary.LittleEndian.Uint64(rest[:])))
-	return dst
 }
 
 // lower8 folds the ASCII letters of eight bytes to lower case. A 7-bit value plus 63 has

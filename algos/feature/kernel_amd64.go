@@ -2,22 +2,107 @@
 
 package feature
 
-// The loops of kernel_amd64.s give what siftGramsGo and foldWordsGo give. They use SSE2, which every amd64 has.
+import "hamlet/algos/internal/cpu"
+
+// The loops of kernel_amd64.s give what those in Go give. foldBlocks uses SSE2, which every amd64 has, the others AVX2.
 
 //go:noescape
-func siftGrams(index *uint32, grams int, text *byte, before, mask, salt uint64, shift uint, present *uint64) int
+func siftGramsAVX2(index *uint32, grams int, text *byte, salts *[4]uint64, bytes *[32]byte, shift uint, present *uint64) int
+
+//go:noescape
+func hashStringsAVX2(index *uint32, text *byte, n int, salts *[4]uint64, bytes *[32]byte, shift uint)
+
+//go:noescape
+func lowerAVX2(out, text *byte, n int)
+
+//go:noescape
+func shapeAVX2(dst, text *byte, n int, kept *[256][8]byte) int
 
 //go:noescape
 func foldBlocks(folded *byte, inside *uint64, text *byte, blocks int)
 
-func (b bitmap) siftGrams(index []uint32, folded []byte, n int, shift uint) int {
-	var before uint64 // the first n-1 bytes
-	for _, c := range folded[:n-1] {
-		before = before<<8 | uint64(c)
+// none is an index of VPSHUFB that gives 0.
+const none = 0x80
+
+// gramBytes[n] takes four n-grams from 16 bytes: the bytes of each, the last one lowest.
+var gramBytes = func() (all [9][32]byte) {
+	for n := range all {
+		for i := range all[n] {
+			gram, b := i/8, i%8
+			if all[n][i] = none; b < n {
+				all[n][i] = byte(gram + n - 1 - b)
+			}
+		}
 	}
-	_ = folded[n-2+len(index)]
-	_ = b[1<<(64-shift-6)-1]
-	return siftGrams(&index[0], len(index), &folded[n-1], before, ^uint64(0)>>(64-8*n), uint64(n)<<59, shift, &b[0])
+	return all
+}()
+
+func (b bitmap) siftGrams(index []uint32, folded []byte, n int, shift uint) (k int) {
+	four := (len(index) - wordLoad) &^ 3 // the last of them may load 16 bytes
+	if !cpu.AVX2 || four <= 0 {
+		return b.siftGramsGo(index, 0, 0, folded, n, shift)
+	}
+	_, _ = folded[len(index)+n-1+wordLoad-1], b[1<<(64-shift-6)-1]
+	salt := uint64(n) << 59
+	k = siftGramsAVX2(&index[0], four, &folded[0], &[4]uint64{salt, salt, salt, salt}, &gramBytes[n], shift, &b[0])
+	return b.siftGramsGo(index, k, four, folded, n, shift)
+}
+
+// stringBytes takes the strings of 2 to 5 bytes that end at the fifth of eight bytes, the last byte lowest.
+var stringBytes = func() (all [32]byte) {
+	for i := range all {
+		n, b := i/8+2, i%8
+		if all[i] = none; b < n {
+			all[i] = byte(4 - b)
+		}
+	}
+	return all
+}()
+
+// hashStrings is hashStringsGo.
+func hashStrings(index []uint32, text []byte, shift uint) {
+	n := len(text) - wordLoad + 1 // each loads eight bytes
+	if !cpu.AVX2 || n <= 0 {
+		hashStringsGo(index, text, shift)
+		return
+	}
+	_ = index[4*n-1]
+	hashStringsAVX2(&index[0], &text[0], n, &[4]uint64{2 << 59, 3 << 59, 4 << 59, 5 << 59}, &stringBytes, shift)
+	hashStringsGo(index[4*n:], text[n:], shift)
+}
+
+func lower(out, text []byte) {
+	n := len(text) &^ 31
+	if !cpu.AVX2 || n == 0 {
+		lowerGo(out, text)
+		return
+	}
+	_ = out[n-1]
+	lowerAVX2(&out[0], &text[0], n)
+	lowerGo(out[n:], text[n:])
+}
+
+// keptBytes[m] moves those of eight bytes to the front whose bit is set in m.
+var keptBytes = func() (all [256][8]byte) {
+	for m := range all {
+		k := 0
+		for b := range 8 {
+			if m>>b&1 == 1 {
+				all[m][k] = byte(b)
+				k++
+			}
+		}
+	}
+	return all
+}()
+
+func shape(dst, text []byte) int {
+	n := len(text) &^ 15
+	if !cpu.AVX2 || n == 0 {
+		return shapeGo(dst, text, 0, 0)
+	}
+	_ = dst[n-1]
+	return shapeGo(dst, text, n, shapeAVX2(&dst[0], &text[0], n, &keptBytes))
 }
 
 func foldWords(folded []byte, inside []uint64, text []byte) {

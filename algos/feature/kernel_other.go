@@ -3,7 +3,13 @@
 package feature
 
 func (b bitmap) siftGrams(index []uint32, folded []byte, n int, shift uint) int {
-	return b.siftGramsGo(index, folded, n, shift)
+	return b.siftGramsGo(index, 0, 0, folded, n, shift)
 }
+
+func hashStrings(index []uint32, text []byte, shift uint) { hashStringsGo(index, text, shift) }
+
+func lower(out, text []byte) { lowerGo(out, text) }
+
+func shape(dst, text []byte) int { return shapeGo(dst, text, 0, 0) }
 
 func foldWords(folded []byte, inside []uint64, text []byte) { foldWordsGo(folded, inside, text) }

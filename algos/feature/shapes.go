@@ -22,12 +22,15 @@ func (h *Hasher) Shapes(dst []uint32, text []byte, n int) []uint32 {
 	return h.grams(dst, shape(h.folded, text), n)
 }
 
-// shape writes text's shape into dst and returns its length. dst is at least as long as
-// text, plus one byte. The loop does not branch on the bytes of text.
-func shape(dst, text []byte) (k int) {
+// shapeGo writes text's shape into dst and returns its length. The shape of the first done bytes stands there
+// and is k bytes long. dst is at least as long as text, plus one byte. The loop does not branch on the bytes of text.
+func shapeGo(dst, text []byte, done, k int) int {
 	const none = 1 << 8 // no byte
 	last, before := uint32(none), uint32(none)
-	for _, c := range text {
+	if done > 1 {
+		last, before = uint32(shapeByte[text[done-1]]), uint32(shapeByte[text[done-2]])
+	}
+	for _, c := range text[done:] {
 		kind := uint32(shapeByte[c])
 		dst[k] = byte(kind)
 		differs := (kind ^ last) | (kind ^ before) // 0: it is the third of its kind in a row
