@@ -148,7 +148,7 @@ func (m *Model) Spam() uint64 { return m.spam }
 // Config returns the configuration with its defaults filled in.
 func (m *Model) Config() Config { return m.cfg.filled() }
 
-// Numerics returns the version of the mathematics that made the model, for example "14".
+// Numerics returns the version of the mathematics that made the model, for example "15".
 // Restore reads it from the bytes; Adopt changes it.
 func (m *Model) Numerics() string { return m.numerics }
 

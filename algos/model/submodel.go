@@ -258,7 +258,7 @@ func (s *submodel) learn(in *features, ex *Example, how *teaching, policy trust.
 	at.Head = s.head.Update(in.x, y, w.Head)
 	at.Counted = s.counted
 	clear(at.Counted)
-	for _, l := range in.lists {
+	for _, l := range slices.Backward(in.lists) { // the cache still has what was scored last
 		if s.experts == nil || w.Expert == 0 {
 			break
 		}

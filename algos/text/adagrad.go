@@ -106,16 +106,23 @@ func (e *AdaGrad) Terms(dst []Term, f *View) []Term {
 	return dst
 }
 
-// sumBinary returns Σw_i and the number of features seen before.
+// sumBinary returns Σw_i and the number of features seen before. The features take turns in four
+// sums.
 func (e *AdaGrad) sumBinary(index []uint32) (s, known float64) {
-	pairs, stride, seen := e.table.pairs, e.table.stride, uint32(0)
-	for _, i := range index {
-		c := pairs[int(i)*stride]
-		s += float64(c.a)
+	var sums lanes
+	seen := sumWeights(&sums, e.table, index)
+	return sums.total(), float64(seen)
+}
+
+// sumWeightsGo adds the weights of features to sums, and returns how many features were seen before.
+func sumWeightsGo(sums *lanes, table Column, index []uint32) (seen uint64) {
+	for k, i := range index {
+		c := table.at(i)
+		sums[k%len(sums)] += float64(c.a)
 		b := math.Float32bits(c.b) // G ≥ 0, so some bit is set if and only if G > 0
-		seen += (b | -b) >> 31
+		seen += uint64((b | -b) >> 31)
 	}
-	return s, float64(seen)
+	return seen
 }
 
 // sum returns Σw_i·u_i and Σu_i² over the features seen before.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/bits"
 
 	"hamlet/algos/internal/logistic"
 )
@@ -39,27 +38,49 @@ func (e *ByteModel) Score(v *View) Score {
 	if n == 0 {
 		return Score{}
 	}
-	all := ratios{product: 1}
 	prior := e.prior()
 	var was byteCounts
-	i := 0
+	product, i := 1.0, 0
 	for ; i < min(n, longestString-1); i++ { // the first bytes have fewer strings
-		was = e.nextByte(v, i, &was, &prior, &all)
+		var ratio float64
+		was, ratio = e.nextByte(v, i, &was, &prior)
+		product *= ratio
 	}
+	sum := logistic.Log(product)
 	var some [block]float64
 	for index := v.Index[stringsPerByte*i:]; i < n; {
 		to := some[:min(block, n-i)]
 		e.ratios(to, v.Bytes[i:i+len(to)], index, &was, &prior)
-		for _, ratio := range to {
-			all.add(ratio)
-		}
+		sum += logistic.Log(productOf(to))
 		i, index = i+len(to), index[stringsPerByte*len(to):]
 	}
-	return byteScore(all.sum+logistic.Log(all.product), n)
+	return byteScore(sum, n)
 }
 
-// ratiosGo writes into to the ratio of each byte of text: its probability as spam over that as ham. index has
-// the strings that end at each. before are the counts at the byte before text; it becomes those at its end.
+// block is how many ratios ratios makes at once. The product of so many, within e^±5 each, is a normal
+// float64: e⁶⁴⁰ < 2¹⁰²³.
+const block = 128
+
+// productOf returns the product of at most block ratios, which take turns in four products.
+func productOf(ratios []float64) float64 {
+	p0, p1, p2, p3 := 1.0, 1.0, 1.0, 1.0
+	for ; len(ratios) >= 4; ratios = ratios[4:] {
+		p0 *= ratios[0]
+		p1 *= ratios[1]
+		p2 *= ratios[2]
+		p3 *= ratios[3]
+	}
+	for k, p := range [...]*float64{&p0, &p1, &p2} {
+		if k < len(ratios) {
+			*p *= ratios[k]
+		}
+	}
+	return float64(p0*p1) * float64(p2*p3)
+}
+
+// ratiosGo writes into to the ratio of each byte of text: its probability as spam over that as ham, held within
+// e^±5. index has the strings that end at each. before are the counts at the byte before text; it becomes those at
+// its end.
 func (e *ByteModel) ratiosGo(to []float64, text []byte, index []uint32, before *byteCounts, prior *[2]float64) {
 	pairs, stride := e.table.pairs, e.table.stride
 	b1, b2, b3, b4 := before[0], before[1], before[2], before[3]
@@ -84,7 +105,7 @@ func (e *ByteModel) ratiosGo(to []float64, text []byte, index []uint32, before *
 		up, down = blend(up, down, c4[1], b3[1])
 		spam, spamDown := blend(up, down, float64(p5.b), b4[1])
 
-		to[i] = float64(spam*hamDown) / float64(ham*spamDown)
+		to[i] = held(float64(spam*hamDown) / float64(ham*spamDown))
 		b1, b2, b3, b4 = c1, c2, c3, c4
 	}
 	before[0], before[1], before[2], before[3] = b1, b2, b3, b4
@@ -103,21 +124,17 @@ func blend(up, down, g, c float64) (float64, float64) {
 	return float64(g*down) + 2*up, float64(down * (most + 2))
 }
 
-// ratios sums logarithms of ratios: it multiplies, and takes a logarithm where the product
-// leaves (1/productBound, productBound).
-type ratios struct{ product, sum float64 }
+// mostRatio is e⁵: a byte's ratio is held within e^±5.
+const mostRatio = 148.4131591025766
 
-// add adds a ratio's logarithm, held within ±5.
-func (r *ratios) add(ratio float64) {
+// held returns the number within e^±5 that is nearest to ratio.
+func held(ratio float64) float64 {
 	if ratio > mostRatio {
-		ratio = mostRatio
+		return mostRatio
 	} else if ratio < 1/mostRatio {
-		ratio = 1 / mostRatio
+		return 1 / mostRatio
 	}
-	if r.product *= ratio; r.product > productBound || r.product < 1/productBound {
-		r.sum += logistic.Log(r.product)
-		r.product = 1
-	}
+	return ratio
 }
 
 // prior returns the denominators of a byte's prior.
@@ -125,9 +142,8 @@ func (e *ByteModel) prior() [2]float64 {
 	return [2]float64{e.totals[0] + byteAlphabet, e.totals[1] + byteAlphabet}
 }
 
-// nextByte adds byte i's ratio. before are the counts at the byte before; it returns those at
-// byte i.
-func (e *ByteModel) nextByte(v *View, i int, before *byteCounts, prior *[2]float64, all *ratios) (now byteCounts) {
+// nextByte returns byte i's ratio, and the counts at byte i. before are those at the byte before.
+func (e *ByteModel) nextByte(v *View, i int, before *byteCounts, prior *[2]float64) (now byteCounts, ratio float64) {
 	longest := min(longestString, i+1)
 	now[0] = e.single[v.Bytes[i]]
 	for l := 2; l <= longest; l++ {
@@ -141,8 +157,7 @@ func (e *ByteModel) nextByte(v *View, i int, before *byteCounts, prior *[2]float
 			up[y], down[y] = blend(up[y], down[y], now[l-1][y], before[l-2][y])
 		}
 	}
-	all.add(float64(up[1]*down[0]) / float64(up[0]*down[1]))
-	return now
+	return now, held(float64(up[1]*down[0]) / float64(up[0]*down[1]))
 }
 
 // Terms implements [Expert]. The log ratio of a byte is the term of the first of its strings,
@@ -152,19 +167,15 @@ func (e *ByteModel) Terms(dst []Term, v *View) []Term {
 	var was byteCounts
 	n := len(v.Bytes)
 	for i := range v.Bytes {
-		one := ratios{product: 1}
-		was = e.nextByte(v, i, &was, &prior, &one)
-		one.sum += logistic.Log(one.product)
-		dst = append(dst, Term(byteInputs(one.sum, n)))
+		var ratio float64
+		was, ratio = e.nextByte(v, i, &was, &prior)
+		dst = append(dst, Term(byteInputs(logistic.Log(ratio), n)))
 		for range stringsPerByte - 1 {
 			dst = append(dst, Term{})
 		}
 	}
 	return dst
 }
-
-// mostRatio is e⁵: a byte's ratio is held within e^±5.
-const mostRatio = 148.4131591025766
 
 // byteScore returns the Score of S over n bytes.
 func byteScore(sum float64, n int) Score {
@@ -202,28 +213,20 @@ func (e *ByteModel) count(v *View, spam bool, ω float64) {
 		y = 1
 	}
 	e.totals[y] = max(0, e.totals[y]+float64(ω*float64(len(v.Bytes))))
-	seed := spread(math.Float64bits(e.totals[0]) ^ bits.RotateLeft64(math.Float64bits(e.totals[1]), 32))
-	pairs, stride := e.table.pairs, e.table.stride
-	for i, c := range v.Bytes {
+	for _, c := range v.Bytes {
 		count := e.single[c][y] + ω
 		if count < 0 {
 			count = 0
 		}
 		e.single[c][y] = count
-		first := stringsPerByte * i
-		for k, index := range v.Index[first : first+min(longestString, i+1)-1] {
-			p := &pairs[int(index)*stride]
-			to := &p.a
-			if spam {
-				to = &p.b
-			}
-			if *to < sumsAreExact {
-				*to = exactSum(*to, float32(ω))
-			} else {
-				*to = rounded(float64(*to)+ω, spread(seed+uint64(first+k))) // plus, in line
-			}
-		}
 	}
+	seed, first := seedOf(e.totals[0], e.totals[1]), min(len(v.Bytes), longestString-1)
+	for i := range first { // the first bytes have fewer strings
+		at := stringsPerByte * i
+		addCountsGo(e.table, spam, v.Index[at:at+i], ω, seed+uint32(at))
+	}
+	at := stringsPerByte * first
+	addCounts(e.table, spam, v.Index[at:stringsPerByte*len(v.Bytes)], ω, seed+uint32(at))
 }
 
 // singleSize is the number of bytes of the totals and the counts of single bytes.

@@ -27,7 +27,8 @@ func BenchmarkKernels(b *testing.B) {
 	bayes.count(grams.Sparse, true, 1)
 	model.count(&strings, false, 1)
 	terms, prior := bayes.newTerms(), model.prior()
-	var rs, zs [block]float64
+	var sums evidenceLanes
+	var weighed lanes
 	var before byteCounts
 	to := make([]float64, block)
 	weights := NewColumn(bits)
@@ -35,8 +36,12 @@ func BenchmarkKernels(b *testing.B) {
 		name         string
 		kernel, inGo func(index []uint32)
 	}{
-		{"bayes", func(index []uint32) { terms.features(&rs, &zs, bayes.table, index) },
-			func(index []uint32) { terms.featuresGo(&rs, &zs, bayes.table, index) }},
+		{"bayes", func(index []uint32) { terms.features(&sums, bayes.table, index) },
+			func(index []uint32) { terms.featuresGo(&sums, bayes.table, index) }},
+		{"weights", func(index []uint32) { sumWeights(&weighed, weights, index) },
+			func(index []uint32) { sumWeightsGo(&weighed, weights, index) }},
+		{"counts", func(index []uint32) { addCounts(bayes.table, true, index, 1, 7) },
+			func(index []uint32) { addCountsGo(bayes.table, true, index, 1, 7) }},
 		{"bytes", func(index []uint32) {
 			model.ratios(to[:len(index)/4], strings.Bytes[:len(index)/4], index, &before, &prior)
 		},

@@ -53,15 +53,21 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 			bayes.ham, bayes.spam = float64(r.IntN(1e6)), float64(r.IntN(1e6))
 			terms := bayes.newTerms()
 			n := 1 + r.IntN(block)
-			var rs, zs, wantRs, wantZs [block]float64
-			places := terms.features(&rs, &zs, bayes.table, index[:n])
-			if want := terms.featuresGo(&wantRs, &wantZs, bayes.table, index[:n]); places != want {
+			var sums, wantSums evidenceLanes
+			places := terms.features(&sums, bayes.table, index[:n])
+			if want := terms.featuresGo(&wantSums, bayes.table, index[:n]); places != want {
 				t.Fatalf("the scales sum to %d, in Go to %d", places, want)
 			}
-			sameBits(t, "r", rs[:n], wantRs[:n])
-			if terms.standardised {
-				sameBits(t, "z", zs[:n], wantZs[:n])
+			for k := range sums {
+				sameBits(t, "sum", sums[k][:], wantSums[k][:])
 			}
+
+			var weights, wantWeights lanes
+			seen := sumWeights(&weights, table.Column(column), index[:n])
+			if want := sumWeightsGo(&wantWeights, table.Column(column), index[:n]); seen != want {
+				t.Fatalf("%d features were seen before, in Go %d", seen, want)
+			}
+			sameBits(t, "sum of weights", weights[:], wantWeights[:])
 
 			model := NewByteModel(table.Column(column))
 			for c := range model.single {
@@ -88,6 +94,22 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 			stepped, wantStepped := NewTable(tableBits, 2), NewTable(tableBits, 2)
 			copy(stepped.pairs, table.pairs)
 			copy(wantStepped.pairs, table.pairs)
+			samePairs := func(what string) {
+				t.Helper()
+				for i, p := range wantStepped.pairs {
+					if q := stepped.pairs[i]; math.Float32bits(p.a) != math.Float32bits(q.a) || math.Float32bits(p.b) != math.Float32bits(q.b) {
+						t.Fatalf("pair %d is %v after %s, in Go %v", i, q, what, p)
+					}
+				}
+			}
+			for k := range index[:n] { // some share a slot
+				index[k] = r.Uint32N(1 << (1 + r.IntN(tableBits)))
+			}
+			spam, ω, seed := r.IntN(2) == 0, float64(r.IntN(4097)-2048)/1024, r.Uint32()
+			addCounts(stepped.Column(column), spam, index[:n], ω, seed)
+			addCountsGo(wantStepped.Column(column), spam, index[:n], ω, seed)
+			samePairs("counting")
+
 			some := r.Perm(1 << tableBits)[:n]
 			for k, i := range some {
 				index[k] = uint32(i)
@@ -95,11 +117,7 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 			square, length, gain := r.Float32(), r.Float32()-0.5, r.Float32()
 			steps(stepped.Column(column), index[:n], square, length, gain)
 			stepsGo(wantStepped.Column(column), index[:n], square, length, gain)
-			for i, p := range wantStepped.pairs {
-				if q := stepped.pairs[i]; math.Float32bits(p.a) != math.Float32bits(q.a) || math.Float32bits(p.b) != math.Float32bits(q.b) {
-					t.Fatalf("pair %d is %v after a step, in Go %v", i, q, p)
-				}
-			}
+			samePairs("a step")
 		}
 	}
 }
@@ -113,7 +131,7 @@ func TestPlusIsTheDefinition(t *testing.T) {
 		if r.IntN(2) == 0 {
 			c = float32(r.IntN(1<<23)) / 1024
 		}
-		ω, draw := float64(r.IntN(4097)-2048)/1024, r.Uint64()
+		ω, draw := float64(r.IntN(4097)-2048)/1024, r.Uint32N(1<<29)
 		sum := max(0, float64(c)+ω)
 		want := float32(sum)
 		if float64(want) > sum {
@@ -121,7 +139,7 @@ func TestPlusIsTheDefinition(t *testing.T) {
 		}
 		if below := float64(want); below < sum {
 			above := float64(math.Nextafter32(want, math.MaxFloat32))
-			if float64(spread(draw)>>11) < (sum-below)/(above-below)*0x1p53 {
+			if float64(draw) < (sum-below)/(above-below)*0x1p29 {
 				want = float32(above)
 				up++
 			} else {
@@ -137,18 +155,44 @@ func TestPlusIsTheDefinition(t *testing.T) {
 	}
 }
 
-// While counts are multiples of 2⁻¹⁰ below sumsAreExact, exactSum is plus.
-func TestExactSum(t *testing.T) {
+// While counts are multiples of 2⁻¹⁰ up to 2¹⁴, plus is exact.
+func TestSmallCountsAreExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
-	counts := []float32{0, 1.0 / 1024, 1, 2, sumsAreExact - 1.0/1024}
+	const most = 1 << 14
+	counts := []float32{0, 1.0 / 1024, 1, 2, most - 2}
 	for range 100_000 {
-		counts = append(counts, float32(r.IntN(sumsAreExact*1024))/1024)
+		counts = append(counts, float32(r.IntN((most-2)*1024))/1024)
 	}
 	for _, c := range counts {
 		for _, ω := range []float64{1.0 / 1024, 1, 2, -2, -1, -1.0 / 1024, float64(r.IntN(4097)-2048) / 1024} {
-			if got, want := exactSum(c, float32(ω)), plus(c, ω, r.Uint64()); math.Float32bits(got) != math.Float32bits(want) {
-				t.Fatalf("%v%+v is %v, by plus %v", c, ω, got, want)
+			if got, want := plus(c, ω, draw(r.Uint32())), max(0, float64(c)+ω); float64(got) != want {
+				t.Fatalf("%v%+v is %v, want %v", c, ω, got, want)
 			}
 		}
+	}
+}
+
+// Draws are spread evenly: of each of the upper bits half are set, and neighbours do not go together.
+func TestDraws(t *testing.T) {
+	const n = 1 << 16
+	var ones [29]int
+	var product float64
+	before := 0.0
+	for v := range uint32(n) {
+		d := draw(v)
+		for bit := range ones {
+			ones[bit] += int(d >> bit & 1)
+		}
+		centred := float64(d)/(1<<29) - 0.5
+		product += centred * before
+		before = centred
+	}
+	for bit, k := range ones {
+		if z := (float64(k) - n/2) / math.Sqrt(n/4); math.Abs(z) > 5 {
+			t.Errorf("bit %d is set in %d of %d draws: %.1f standard deviations off", bit, k, n, z)
+		}
+	}
+	if z := product * 12 / math.Sqrt(n); math.Abs(z) > 5 {
+		t.Errorf("neighbouring draws correlate: %.1f standard deviations off", z)
 	}
 }

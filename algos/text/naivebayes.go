@@ -51,28 +51,22 @@ func (e *NaiveBayes) Score(f *View) Score {
 		return e.scored(evidence{sum: s / math.Sqrt(float64(n))}, scales/float64(n))
 	}
 	t := e.newTerms()
-	var sum, squares, cubes, rates float64
-	places := uint64(0)
-	var r, z [block]float64
-	for index := f.Index; len(index) > 0; {
-		some := index[:min(block, len(index))]
-		index = index[len(some):]
-		places += t.features(&r, &z, e.table, some)
-		for _, r := range r[:len(some)] {
-			square := float64(r * r)
-			sum += r
-			squares += square
-			cubes += float64(square * r)
-		}
-		if t.standardised {
-			for _, z := range z[:len(some)] {
-				rates += z
-			}
-		}
-	}
+	var sums evidenceLanes
+	places := t.features(&sums, e.table, f.Index)
 	u := 1 / math.Sqrt(float64(n))
-	return e.scored(evidence{float64(u * sum), squares, cubes, float64(u * rates)}, float64(places)/float64(n))
+	return e.scored(evidence{
+		float64(u * sums[0].total()), sums[1].total(), sums[2].total(), float64(u * sums[3].total()),
+	}, float64(places)/float64(n))
 }
+
+// lanes are four sums in which the terms of a sum take turns: the first, the fifth, … are in lanes[0]. So
+// four are added at once.
+type lanes [4]float64
+
+func (l *lanes) total() float64 { return (l[0] + l[1]) + (l[2] + l[3]) }
+
+// evidenceLanes are the lanes of Σr, Σr², Σr³ and Σz.
+type evidenceLanes [4]lanes
 
 // An evidence sums what features say. r is a feature's log-odds and z the standardised
 // difference of its rates. Each feature has the weight u = |u_i|.
@@ -117,21 +111,22 @@ func (t *terms) feature(a, b float64) (r, z float64) {
 	return r, z
 }
 
-// block is how many features features takes at once.
-const block = 128
-
-// featuresGo writes r and z of features into rs and zs, 0 for those that no message had, and returns the sum
-// of their scales. It writes no z that is not wanted.
-func (t *terms) featuresGo(rs, zs *[block]float64, table Column, index []uint32) (places uint64) {
+// featuresGo adds what features say to sums, 0 for those that no message had, and returns the sum of
+// their scales. It adds no z that is not wanted.
+func (t *terms) featuresGo(sums *evidenceLanes, table Column, index []uint32) (places uint64) {
 	for k, i := range index {
 		c := table.at(i)
 		a, b := float64(c.a), float64(c.b)
 		places += scale(a + b)
 		if a+b == 0 {
-			rs[k], zs[k] = 0, 0
 			continue
 		}
-		rs[k], zs[k] = t.feature(a, b)
+		r, z := t.feature(a, b)
+		square, lane := float64(r*r), k%len(lanes{})
+		sums[0][lane] += r
+		sums[1][lane] += square
+		sums[2][lane] += float64(square * r)
+		sums[3][lane] += z
 	}
 	return places
 }
@@ -298,36 +293,37 @@ func (e *NaiveBayes) count(f feature.Sparse, spam bool, ω float64) {
 	} else {
 		e.ham = max(0, e.ham+ω)
 	}
-	seed := spread(math.Float64bits(e.ham) ^ bits.RotateLeft64(math.Float64bits(e.spam), 32))
+	seed := seedOf(e.ham, e.spam)
+	if f.Value == nil {
+		addCounts(e.table, spam, f.Index, ω, seed)
+		return
+	}
 	for k, i := range f.Index {
-		if f.Value != nil {
-			if f.Value[k] == 0 {
-				continue
-			}
-			i = slot(i, f.Value[k])
-		}
-		c := &e.table.at(i).a
-		if spam {
-			c = &e.table.at(i).b
-		}
-		if *c < sumsAreExact {
-			*c = exactSum(*c, float32(ω))
-		} else {
-			*c = rounded(float64(*c)+ω, spread(seed+uint64(i))) // plus, in line
+		if f.Value[k] != 0 {
+			addCountsGo(e.table, spam, []uint32{slot(i, f.Value[k])}, ω, seed+uint32(k))
 		}
 	}
 }
 
-// sumsAreExact is below what counts plus is exactSum: counts and weights are multiples of 2⁻¹⁰, and their
-// sums below 2¹⁴ are float32.
-const sumsAreExact = 1 << 13
-
-// exactSum returns max(0, c+ω).
-func exactSum(c, ω float32) float32 {
-	if c += ω; c < 0 {
-		return 0
+// addCountsGo adds ω, a multiple of 2⁻¹⁰, to the ham or spam counts of features, to none below 0. Of four in a row that
+// share a slot one is added. The draw of the first feature is seed's.
+func addCountsGo(table Column, spam bool, index []uint32, ω float64, seed uint32) {
+	for ; len(index) > 0; index = index[min(4, len(index)):] {
+		var to [4]*float32
+		var sums [4]float32
+		four := index[:min(4, len(index))]
+		for k, i := range four {
+			c := table.at(i)
+			if to[k] = &c.a; spam {
+				to[k] = &c.b
+			}
+			sums[k] = plus(*to[k], ω, draw(seed))
+			seed++
+		}
+		for k := range four {
+			*to[k] = sums[k]
+		}
 	}
-	return c
 }
 
 // plus returns max(0, c+ω), exact up to 2¹⁴ and stochastically rounded beyond: its
@@ -335,28 +331,31 @@ func exactSum(c, ω float32) float32 {
 // probabilistic error analysis, 2021, §2; for counters Morris, Counting large numbers of
 // events in small registers, 1978). Rounding to the nearest would make sums of .97 3 % too
 // large at 2²⁰, and counts would stop growing at 2²⁴ while the totals grow. A count of 2ᵏ,
-// k ≥ 24, is off by at most √(2ᵏ·2ᵏ⁻²³), 3·10⁻⁴ of itself. draw replaces a random number;
-// it depends on totals and slot only, so that equal models stay equal.
-func plus(c float32, ω float64, draw uint64) float32 {
-	return rounded(max(0, float64(c)+ω), spread(draw)) // the sum is exact
-}
-
-// rounded returns the float32 below sum, or above it where the upper 53 bits of the draw are a smaller share of
-// 2⁵³ than sum's distance from the one below is of a step. sum is 0 or more.
-func rounded(sum float64, draw uint64) float32 {
-	b := math.Float64bits(sum)
-	rest := b & (1<<29 - 1) // the bits that a float32 lacks: the distance in 2²⁹ths of a step
+// k ≥ 24, is off by at most √(2ᵏ·2ᵏ⁻²³), 3·10⁻⁴ of itself. It rounds up where draw, of
+// 29 bits, is below the bits that a float32 lacks.
+func plus(c float32, ω float64, draw uint32) float32 {
+	b := math.Float64bits(max(0, float64(c)+ω)) // the sum is exact
+	rest := b & (1<<29 - 1)                     // its distance from the float32 below, in 2²⁹ths of a step
 	below := math.Float32bits(float32(math.Float64frombits(b - rest)))
-	return math.Float32frombits(below + uint32((draw>>11-rest<<24)>>63))
+	return math.Float32frombits(below + (draw-uint32(rest))>>31)
 }
 
-// spread is the finalizer of SplitMix64 (Steele, Lea and Flood, Fast splittable
-// pseudorandom number generators, 2014).
-func spread(v uint64) uint64 {
+// draw replaces a random number of 29 bits. It depends on totals and on the place in a list only, so that
+// equal models stay equal. It is the finalizer of MurmurHash3 (Appleby 2011).
+func draw(v uint32) uint32 {
+	v = (v ^ v>>16) * 0x85ebca6b
+	v = (v ^ v>>13) * 0xc2b2ae35
+	return (v ^ v>>16) >> 3
+}
+
+// seedOf returns the first draw of an event after which the totals are ham and spam. It is the finalizer of
+// SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
+func seedOf(ham, spam float64) uint32 {
+	v := math.Float64bits(ham) ^ bits.RotateLeft64(math.Float64bits(spam), 32)
 	v += 0x9e3779b97f4a7c15
 	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
 	v = (v ^ v>>27) * 0x94d049bb133111eb
-	return v ^ v>>31
+	return uint32((v ^ v>>31) >> 32)
 }
 
 // NaiveBayesSize returns the number of bytes of a NaiveBayes' table and totals:

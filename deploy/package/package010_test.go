@@ -257,7 +257,7 @@ func TestPackageOf010(t *testing.T) {
 	up := o.start("hamlet.service")
 	up.await("READY=1")
 	o.teach("old", 60)
-	_, sum := scored(t, o.web, 60)
+	scored(t, o.web, 60)
 	before := o.timer()
 	if len(before) != 1 {
 		t.Fatalf("0.1.0 makes the backups %q", before)
@@ -271,9 +271,7 @@ func TestPackageOf010(t *testing.T) {
 	}
 	up = o.start("hamlet.service")
 	up.await("READY=1")
-	if _, again := scored(t, o.web, 60); again != sum || sum == "" {
-		t.Errorf("after the upgrade the model is %q, 0.1.0 had %q", again, sum)
-	}
+	o.relearnt(o.web, 60, "--table-bits", "12")
 	o.examples()
 	o.acked = append(o.acked, "python-http", "node-http")
 	backups := o.timely(before)
@@ -315,7 +313,7 @@ func TestPackageOf010(t *testing.T) {
 		if lost := slices.DeleteFunc(slices.Clone(o.acked), func(id string) bool { return there[id] }); len(lost) > 0 {
 			t.Errorf("loss of power %d loses what was acknowledged: %q", i+1, lost)
 		}
-		_, sum = scored(t, o.web, len(ids))
+		_, sum := scored(t, o.web, len(ids))
 		if r := o.replay("--table-bits", "12"); r.SHA256 != sum {
 			t.Errorf("after loss of power %d the model is %s, a replay of its log %s", i+1, sum, r.SHA256)
 		}

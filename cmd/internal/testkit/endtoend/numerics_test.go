@@ -26,82 +26,92 @@ func TestNewNumerics(t *testing.T) {
 	folder, there := nextNumerics(t)
 	t.Run("numerics", func(t *testing.T) {
 		u := newUpgrading(t)
-		cand := u.model + "-c"
-		flags := append([]string{"--model", cand, "--events-of", u.model, "--kafka", u.servers.kafka, "--redis", u.servers.redis,
-			"--http", "127.0.0.1:0", "--save-every", "100ms"}, u.modelFlags()...)
-		shadow := startFrom(t, folder, "learner", append(flags, "--shadow")...)
-		answers := func(name, numerics string) {
-			t.Helper()
-			conn, err := nats.Connect(natsAs("client"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			client, err := nats.NewClient(conn, u.model)
-			if err != nil {
-				t.Fatal(err)
-			}
-			await(t, "answers come from "+name, func() bool {
-				for range 10 { // several scorers answer
-					info, err := client.Info(t.Context())
-					if err != nil || info.Model.Name != name || info.Numerics != numerics {
-						return false
-					}
-				}
-				return true
-			})
-		}
-		promote := func(args ...string) (string, int) {
-			t.Helper()
-			stdout, stderr, status := output(t, "hamlet", append([]string{"model", "promote", "--model", u.model, "--wait", "2m",
-				"--kafka", u.servers.kafka, "--redis", u.servers.redis, "--nats", natsURL}, args...)...)
-			return stdout + stderr, status
-		}
-		var refusal string
-		await(t, "the old scorers do not read the candidate, once its learner has saved one", func() bool {
-			out, status := promote(cand)
-			if status != 1 {
-				t.Fatalf("status %d: %s", status, out)
-			}
-			refusal = out
-			return !strings.Contains(out, "the store keeps no version of model "+cand)
-		})
-		if !strings.Contains(refusal, "2 of 2 scorers of "+u.model+" do not read models of numerics "+there) {
-			t.Fatal(refusal)
-		}
-		u.scorers(folder)
-		answers(u.model, model.CurrentNumerics())
-		for _, back := range []bool{false, true, false} {
-			args, name, numerics := []string{cand}, cand, there
-			if back {
-				args, name, numerics = []string{"--back"}, u.model, model.CurrentNumerics()
-			}
-			if out, status := promote(args...); status != 0 {
-				t.Fatalf("promote %v: status %d: %s", args, status, out)
-			}
-			answers(name, numerics)
-		}
-		await(t, "both have written what they predicted", func() bool {
-			stdout, _, status := output(t, "hamlet", "model", "compare", u.model, cand, "--burn-in", "10", "--json", "--kafka", u.servers.kafka)
-			var r struct{ Events int }
-			return status == 0 && json.Unmarshal([]byte(stdout), &r) == nil && r.Events > 100
-		})
-
-		// Retire the first: the candidate's learner orders what comes next.
-		for _, p := range u.learning {
-			p.stop()
-		}
-		shadow.kill()
-		heir := startFrom(t, folder, "learner", flags...)
-		u.awaitActive(heir)
-		u.stopFeed()
-		u.stopAsk()
-		u.asking.Wait()
-		if n := u.lost.Load(); n > 0 {
-			t.Errorf("%d of %d requests are lost: %v", n, n+u.answered.Load(), *u.failure.Load())
-		}
-		t.Logf("%d requests answered, the slowest in %v; %d records sent", u.answered.Load(), time.Duration(u.longest.Load()).Round(time.Millisecond), u.count())
+		u.takeOver(folder, model.CurrentNumerics(), there, true)
 	})
+}
+
+// takeOver lets a learner of the programs in folder, whose numerics is there, take over from u's, whose numerics is
+// here, and goes back and forth if it shall.
+func (u *upgrading) takeOver(folder, here, there string, back bool) {
+	t, cand := u.t, u.model+"-c"
+	flags := append([]string{"--model", cand, "--events-of", u.model, "--kafka", u.servers.kafka, "--redis", u.servers.redis,
+		"--http", "127.0.0.1:0", "--save-every", "100ms"}, u.modelFlags()...)
+	shadow := startFrom(t, folder, "learner", append(flags, "--shadow")...)
+	answers := func(name, numerics string) {
+		t.Helper()
+		conn, err := nats.Connect(natsAs("client"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		client, err := nats.NewClient(conn, u.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		await(t, "answers come from "+name, func() bool {
+			for range 10 { // several scorers answer
+				info, err := client.Info(t.Context())
+				if err != nil || info.Model.Name != name || info.Numerics != numerics {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	promote := func(args ...string) (string, int) {
+		t.Helper()
+		stdout, stderr, status := output(t, "hamlet", append([]string{"model", "promote", "--model", u.model, "--wait", "2m",
+			"--kafka", u.servers.kafka, "--redis", u.servers.redis, "--nats", natsURL}, args...)...)
+		return stdout + stderr, status
+	}
+	var refusal string
+	await(t, "the old scorers do not read the candidate, once its learner has saved one", func() bool {
+		out, status := promote(cand)
+		if status != 1 {
+			t.Fatalf("status %d: %s", status, out)
+		}
+		refusal = out
+		return !strings.Contains(out, "the store keeps no version of model "+cand)
+	})
+	if !strings.Contains(refusal, "2 of 2 scorers of "+u.model+" do not read models of numerics "+there) {
+		t.Fatal(refusal)
+	}
+	u.scorers(folder)
+	answers(u.model, here)
+	ways := []bool{false}
+	if back {
+		ways = []bool{false, true, false}
+	}
+	for _, back := range ways {
+		args, name, numerics := []string{cand}, cand, there
+		if back {
+			args, name, numerics = []string{"--back"}, u.model, here
+		}
+		if out, status := promote(args...); status != 0 {
+			t.Fatalf("promote %v: status %d: %s", args, status, out)
+		}
+		answers(name, numerics)
+	}
+	await(t, "both have written what they predicted", func() bool {
+		stdout, _, status := output(t, "hamlet", "model", "compare", u.model, cand, "--burn-in", "10", "--json", "--kafka", u.servers.kafka)
+		var r struct{ Events int }
+		return status == 0 && json.Unmarshal([]byte(stdout), &r) == nil && r.Events > 100
+	})
+
+	// Retire the first: the candidate's learner orders what comes next.
+	for _, p := range u.learning {
+		p.stop()
+	}
+	shadow.kill()
+	heir := startFrom(t, folder, "learner", flags...)
+	u.awaitActive(heir)
+	u.stopFeed()
+	u.stopAsk()
+	u.asking.Wait()
+	if n := u.lost.Load(); n > 0 {
+		t.Errorf("%d of %d requests are lost: %v", n, n+u.answered.Load(), *u.failure.Load())
+	}
+	t.Logf("%d requests answered, the slowest in %v; %d records sent", u.answered.Load(), time.Duration(u.longest.Load()).Round(time.Millisecond), u.count())
 }
 
 // nextNumerics builds programs whose numerics are one higher, and returns their folder and those.
