@@ -9,7 +9,9 @@ import "math"
 //	                   └───────> withdrawn
 //
 // A suspicion says that something changed and not yet what. It is opened when a walk is up
-// or the concept alarm is raised, while no other incident is open. The walks are on 1−φ, on
+// or the concept alarm is raised, while no other incident is open. If the concept alarm is raised
+// when an incident is cleared, that incident explains it. An explained alarm is no sign until it
+// has cleared. The walks are on 1−φ, on
 // the same at a flip rate of .05, both by the head of the label-noise alarm, and on 1−q of
 // the head that predicts. A suspicion is named by the first of
 //
@@ -24,7 +26,7 @@ import "math"
 // Concept also needs that the labels which contradict the head speak for it: their part of B
 // is above −1, and the credulous head gives more than ½ to at least one in five of them.
 //
-// τ is the event after which all walks were last 0 and the concept alarm was cleared, at most
+// τ is the event after which all walks were last 0 and the concept alarm was no sign, at most
 // 300 before the suspicion. If the signs go away, or 400 labels decide nothing, the suspicion
 // is withdrawn. A new one then waits until all signs were away.
 //
@@ -44,6 +46,9 @@ type Incidents struct {
 	walks  [len(walkRules)]walk
 	recent []contest // since τ: at most mostBack without a suspicion, below mostContests with one
 	spent  bool      // a suspicion came to nothing, and its signs have not gone away since
+
+	// The concept alarm was raised when an incident was cleared, and has not cleared since.
+	explained bool
 
 	// Invariant: if suspicion is open, none of named is.
 	suspicion incident
@@ -123,7 +128,8 @@ type Evidence struct {
 func (n *Incidents) Observe(dst []Change, count uint64, e *Evidence) []Change {
 	n.walk(e)
 	up := n.up()
-	calm := !e.Concept && n.excess() == 0
+	n.explained = n.explained && e.Concept
+	calm := !n.unexplained(e) && n.excess() == 0
 	n.remember(e, calm)
 	if e.Accused {
 		n.accused = count
@@ -142,7 +148,7 @@ func (n *Incidents) Observe(dst []Change, count uint64, e *Evidence) []Change {
 		return n.raise(dst, count, e, incident{}, KindLabelNoise)
 	case e.Covariate && !n.named[aboutMail].open():
 		return n.raise(dst, count, e, incident{}, KindCovariate)
-	case (up || e.Concept) && !n.spent && !n.anyNamed():
+	case (up || n.unexplained(e)) && !n.spent && !n.anyNamed():
 		n.suspicion = incident{number: e.Event, transitions: 1, since: count, kind: KindUnknown}
 		n.weigh()
 		return append(dst, n.suspicion.change(Suspected))
@@ -176,6 +182,9 @@ func (n *Incidents) up() bool {
 	}
 	return false
 }
+
+// unexplained reports whether the concept alarm is a sign.
+func (n *Incidents) unexplained(e *Evidence) bool { return e.Concept && !n.explained }
 
 // excess returns the greatest U of the walks, in units of its threshold.
 func (n *Incidents) excess() (most float64) {
@@ -230,6 +239,7 @@ func (n *Incidents) clear(dst []Change, count uint64, e *Evidence, up bool) []Ch
 		i.transitions++
 		dst = append(dst, i.change(Cleared))
 		*i = incident{}
+		n.explained = e.Concept
 	}
 	return dst
 }

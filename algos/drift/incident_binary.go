@@ -11,7 +11,8 @@ import (
 //	offset  size  field
 //	0       4     "hdin"
 //	4       1     version, 1
-//	5       1     1 if a suspicion came to nothing and its signs stay, else 0
+//	5       1     the sum of 1 if a suspicion came to nothing and its signs stay, and of 2 if
+//	              the concept alarm has stood since an incident was cleared
 //	6       2     zero
 //	8       120   the walks, 40 each: events | x̄, s², U | events since it went up
 //	128     8     count of the last accusation
@@ -24,6 +25,12 @@ import (
 //	        4, n  length of the accused source, the source
 const incidentsMagic = "hdin"
 
+// The bits of byte 5.
+const (
+	spentBit = 1 << iota
+	explainedBit
+)
+
 // incidents returns where incidents can be, in the order of the bytes.
 func (n *Incidents) incidents() [1 + namedSlots]*incident {
 	return [...]*incident{&n.suspicion, &n.named[aboutLabels], &n.named[aboutMail], &n.named[aboutWorld]}
@@ -34,7 +41,17 @@ var incidentKinds = [...]string{KindUnknown, KindLabelNoise, KindCovariate, Kind
 
 // AppendBinary appends the bytes of n. The error is always nil.
 func (n *Incidents) AppendBinary(dst []byte) ([]byte, error) {
-	w := newWriter(dst, incidentsMagic, n.spent)
+	w := codec.NewWriter(dst)
+	w.Header(incidentsMagic, version)
+	signs := uint8(0)
+	if n.spent {
+		signs |= spentBit
+	}
+	if n.explained {
+		signs |= explainedBit
+	}
+	w.Uint8(signs)
+	w.Zeros(2)
 	for i := range n.walks {
 		n.walks[i].write(w)
 	}
@@ -66,8 +83,14 @@ func (n *Incidents) AppendBinary(dst []byte) ([]byte, error) {
 // the error wraps ErrFormat and n is unchanged.
 func (n *Incidents) UnmarshalBinary(b []byte) error {
 	var q Incidents
-	r, spent := newReader(b, incidentsMagic)
-	q.spent = spent
+	r := codec.NewReader(b, ErrFormat)
+	r.Header(incidentsMagic, version)
+	signs := r.Uint8()
+	if signs > spentBit|explainedBit {
+		r.Fail("signs %d", signs)
+	}
+	q.spent, q.explained = signs&spentBit > 0, signs&explainedBit > 0
+	r.Zeros(2)
 	for i := range q.walks {
 		q.walks[i].read(r, walkRules[i])
 	}

@@ -140,6 +140,7 @@ func TestSuspectThenName(t *testing.T) {
 			e.Spam, e.Prob = false, 1-e.Prob
 		}
 	}
+	loss := func(_ int, e *Evidence) { e.Concept = true }
 	quiet := scene{n: 4_000}
 	for name, c := range map[string]struct {
 		scenes []scene
@@ -158,8 +159,20 @@ func TestSuspectThenName(t *testing.T) {
 			[]string{"suspected unknown", "raised covariate", "cleared covariate"}},
 		"new mail that the credulous head follows": {[]scene{{n: 380, wrong: .3, followed: .9, alter: func(i int, e *Evidence) { e.Surprise = .4 }}},
 			[]string{"suspected unknown"}},
-		"the loss alone": {[]scene{{n: 300, alter: func(i int, e *Evidence) { e.Concept = true }}, quiet}, []string{"suspected unknown", "withdrawn unknown"}},
-		"a liar":         {[]scene{{n: 90, alter: accuse(one, false)}, quiet}, []string{"raised source traps", "cleared source traps"}},
+		"the loss alone": {[]scene{{n: 300, alter: loss}, quiet}, []string{"suspected unknown", "withdrawn unknown"}},
+		"bad labels end, and the loss falls slowly": {[]scene{{n: 600, wrong: .2, followed: .05, alter: loss}, {n: 1_000, alter: loss}, quiet},
+			[]string{"suspected unknown", "raised label-noise", "cleared label-noise"}},
+		"bad labels again before the loss has fallen": {[]scene{{n: 600, wrong: .2, followed: .05, alter: loss}, {n: 1_000, alter: loss},
+			{n: 300, wrong: .2, followed: .05, alter: loss}, {n: 900, alter: loss}, quiet},
+			[]string{"suspected unknown", "raised label-noise", "cleared label-noise", "suspected unknown", "raised label-noise", "cleared label-noise"}},
+		"another world before the loss has fallen": {[]scene{{n: 600, wrong: .2, followed: .05, alter: loss}, {n: 1_000, alter: loss},
+			{n: 600, wrong: .2, followed: .9, alter: loss}, {n: 900, alter: loss}, quiet},
+			[]string{"suspected unknown", "raised label-noise", "cleared label-noise", "suspected unknown", "raised concept", "cleared concept"}},
+		"the loss falls and rises again": {[]scene{{n: 600, wrong: .2, followed: .05, alter: loss}, {n: 1_000, alter: loss}, {n: 300}, {n: 100, alter: loss}, quiet},
+			[]string{"suspected unknown", "raised label-noise", "cleared label-noise", "suspected unknown", "withdrawn unknown"}},
+		"new mail ends before the loss has fallen": {[]scene{{n: 60, alter: func(_ int, e *Evidence) { e.Covariate, e.Concept = true, true }}, {n: 300, alter: loss}, quiet},
+			[]string{"raised covariate", "cleared covariate"}},
+		"a liar": {[]scene{{n: 90, alter: accuse(one, false)}, quiet}, []string{"raised source traps", "cleared source traps"}},
 		"a liar under suspicion": {[]scene{{n: 24, wrong: .5, followed: .05}, {n: 60, wrong: .2, followed: .05, alter: accuse(one, false)}, quiet},
 			[]string{"suspected unknown", "raised source traps", "cleared source traps"}},
 		"newcomers": {[]scene{{n: 90, alter: accuse(each, true)}, quiet}, []string{"raised source new0", "raised source newcomers", "cleared source newcomers"}},
@@ -216,6 +229,7 @@ func TestIncidentsContinue(t *testing.T) {
 		e := a.next(share, followed)
 		e.Accused = i > 1_200 && i < 1_300
 		e.Covariate = i > 2_000 && i < 2_100
+		e.Concept = i > 1_300 && i < 2_600
 		if i > 1_250 {
 			e.Source, e.New = "stranger", true
 		}
@@ -223,6 +237,7 @@ func TestIncidentsContinue(t *testing.T) {
 	}
 	whole, parts := new(Incidents), new(Incidents)
 	kinds, sources := map[string]bool{}, map[string]bool{}
+	explained := false
 	for i := range evidence {
 		count := uint64(i + 1)
 		for _, c := range whole.Observe(nil, count, &evidence[i]) {
@@ -234,12 +249,13 @@ func TestIncidentsContinue(t *testing.T) {
 			t.Fatalf("event %d: %v", count, err)
 		}
 		parts = back
+		explained = explained || parts.explained
 		if i%50 == 0 && !bytes.Equal(mustBytes(t, whole), mustBytes(t, parts)) {
 			t.Fatalf("event %d: other bytes", count)
 		}
 	}
-	if len(kinds) < 4 || !sources["desk"] || !sources[Newcomers] {
-		t.Errorf("only %v of %v", kinds, sources)
+	if len(kinds) < 4 || !sources["desk"] || !sources[Newcomers] || !explained {
+		t.Errorf("only %v of %v, explained %v", kinds, sources, explained)
 	}
 }
 
@@ -278,6 +294,7 @@ func TestIncidentsRefuseDamage(t *testing.T) {
 		"magic": put(0, 0), "a walk's events": put(8, walkMemory+1), "a mean": float(16, 2), "a variance": float(24, -1),
 		"an excess": float(32, 1e6), "a spell": put(40, walkSettle+1), "accused": put(128, 1<<60), "many events": put(136, 1<<40),
 		"a probability": float(144, 1.5), "q of 0": float(152, 1e-9), "a label": func(b []byte) []byte { b[160] = 2; return b },
+		"signs":                      func(b []byte) []byte { b[5] = 4; return b },
 		"a suspicion that was spent": func(b []byte) []byte { b[5] = 1; return b }, "its number": put(first, 1<<60), "its transitions": put(first+8, 2),
 		"its last": put(first+16, 0), "its accused": func(b []byte) []byte { b[first+24] = 1; return b },
 		"one byte more": func(b []byte) []byte { return append(b, 0) },
@@ -368,7 +385,7 @@ func FuzzIncidents(f *testing.F) {
 		}
 		for i := range 500 {
 			e := a.next(0.3, 0.05)
-			e.Noise, e.Covariate, e.Accused = i%100 >= 90, i%150 >= 140, i%40 >= 38
+			e.Noise, e.Covariate, e.Concept, e.Accused = i%100 >= 90, i%150 >= 140, i%250 >= 100, i%40 >= 38
 			if i%40 == 39 {
 				e.Source, e.New = "stranger", true
 			}

@@ -116,6 +116,31 @@ func TestMonitorReportsWhatStands(t *testing.T) {
 	}
 }
 
+// The log has 1,600 true labels, then 100 of which half are false, then 400 true ones. The walks
+// are down after 217 of these, and the concept alarm has cleared 139 events later. That is one
+// incident: suspected, named label noise, cleared. Of these 139 events every second one suspected
+// again, was named by the old labels at the next, and was cleared with that after it.
+func TestBadLabelsThatEndAreOneIncident(t *testing.T) {
+	m := newMonitor(t, false)
+	var steps []string
+	explained := 0
+	for i, o := range append(observations(1700, 1600, 1), observations(400, 400, 1)...) {
+		o.Event = uint64(i + 1)
+		for _, c := range m.Observe(nil, &o, o.Event, nil) {
+			steps = append(steps, c.State.String()+" "+c.Kind)
+		}
+		if m.incidents.explained {
+			explained++
+		}
+	}
+	if want := []string{"suspected unknown", "raised label-noise", "cleared label-noise"}; !slices.Equal(steps, want) || explained == 0 {
+		t.Errorf("%q, want %q; the concept alarm stood for %d events more", steps, want, explained)
+	}
+	if m.concept.raised || m.incidents.explained {
+		t.Error("the concept alarm has not cleared")
+	}
+}
+
 // While the alarm was raised, no level was kept. Once it has cleared, the past has only those
 // that came after: the others would stand at counts that are not theirs.
 func TestNoisePastAfterClearing(t *testing.T) {
