@@ -11,9 +11,8 @@ import "math"
 // A suspicion says that something changed and not yet what. It is opened when a walk is up
 // or the concept alarm is raised, while no other incident is open. If the concept alarm is raised
 // when an incident is cleared, that incident explains it. An explained alarm is no sign until it
-// has cleared. The walks are on 1−φ, on
-// the same at a flip rate of .05, both by the head of the label-noise alarm, and on 1−q of
-// the head that predicts. A suspicion is named by the first of
+// has cleared. The walks are on 1−φ, on the same at a flip rate of .05, both by the head of the
+// label-noise alarm, and on 1−q of the head that predicts. A suspicion is named by the first of
 //
 //   - an accused source: source, with its name;
 //   - the label-noise alarm: label noise;
