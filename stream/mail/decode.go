@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"io"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	gomessage "github.com/emersion/go-message"
@@ -47,23 +48,52 @@ func (s *scanner) appendText(dst []byte, e *entity, body []byte) []byte {
 		body = s.decodeTransfer(e.encoding, body)
 	}
 	if e.html {
-		if !utf8.Valid(body) || !isUTF8Charset(e.charset) {
-			body = appendCharset(nil, e.charset, body)
+		if !(isASCII(body) && readsASCII(e.charset)) && !(isUTF8Charset(e.charset) && utf8.Valid(body)) {
+			s.converted = appendCharset(s.converted[:0], e.charset, body)
+			body = s.converted
 		}
 		return stripHTML(dst, body)
 	}
 	n := len(dst)
 	dst = appendCharset(dst, e.charset, body)
-	if crlf := []byte("\r\n"); bytes.Contains(dst[n:], crlf) {
-		dst = append(dst[:n], bytes.ReplaceAll(dst[n:], crlf, []byte("\n"))...)
+	return dst[:n+len(withoutCarriageReturns(dst[n:]))]
+}
+
+// withoutCarriageReturns changes each "\r\n" to "\n", in place.
+func withoutCarriageReturns(b []byte) []byte {
+	at := bytes.IndexByte(b, '\r')
+	if at < 0 {
+		return b
 	}
-	return dst
+	kept := at
+	for at < len(b) {
+		for ; at < len(b) && b[at] == '\r'; at++ {
+			if at+1 == len(b) || b[at+1] != '\n' {
+				b[kept] = '\r'
+				kept++
+			}
+		}
+		n := bytes.IndexByte(b[at:], '\r')
+		if n < 0 {
+			n = len(b) - at
+		}
+		copy(b[kept:], b[at:at+n])
+		kept, at = kept+n, at+n
+	}
+	return b[:kept]
 }
 
 // decodeTransfer undoes a transfer encoding. It tries go-message, which is strict, then
 // base64 up to the first line that is not base64, then it skips errors as enmime does. If
 // all fail, it returns body. The result may be s.scratch.
 func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
+	if enc == quotedPrintable {
+		var ok bool
+		if s.scratch, ok = appendStrictQuoted(s.scratch[:0], body); ok {
+			return s.scratch
+		}
+		return s.decodeLenient(enc, body)
+	}
 	var header gomessage.Header
 	header.Set("Content-Transfer-Encoding", enc.name())
 	entity, err := gomessage.New(header, bytes.NewReader(body))
@@ -76,6 +106,10 @@ func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
 		decoded := bytes.Clone(s.decodeTransfer(enc, body[:n]))
 		return append(append(decoded, '\n'), body[n:]...)
 	}
+	return s.decodeLenient(enc, body)
+}
+
+func (s *scanner) decodeLenient(enc encoding, body []byte) []byte {
 	if s.lenientBytes += len(body); s.lenientBytes > maxLenient {
 		return s.decodeFast(enc, body)
 	}
@@ -191,39 +225,120 @@ const maxChecked = 8 << 10
 // appendCharset appends b converted to UTF-8. If the charset is unknown, or more
 // than an eighth of the converted characters are replacements, [appendUTF8] reads b.
 func appendCharset(dst, name, b []byte) []byte {
-	if isUTF8Charset(name) || len(name) > maxCharset || isASCII(b) && extendsASCII(name) {
+	if isUTF8Charset(name) || len(name) > maxCharset {
 		return appendUTF8(dst, b)
 	}
-	r, err := charset.Reader(string(name), bytes.NewReader(b))
-	if err != nil {
-		return appendUTF8(dst, b)
+	if isASCII(b) && extendsASCII(name) {
+		return append(dst, b...)
 	}
 	n := len(dst)
-	dst, err = appendAll(dst, r)
+	if t := singleByteOf(name); t != nil {
+		dst = t.append(dst, b)
+	} else {
+		r, err := charset.Reader(string(name), bytes.NewReader(b))
+		if err != nil {
+			return appendUTF8(dst, b)
+		}
+		if dst, err = appendAll(dst, r); err != nil {
+			return appendUTF8(dst[:n], b)
+		}
+	}
 	start := dst[n:min(len(dst), n+maxChecked)]
-	if err != nil || 8*bytes.Count(start, []byte("\uFFFD")) > utf8.RuneCount(start) {
+	if 8*bytes.Count(start, []byte("\uFFFD")) > utf8.RuneCount(start) {
 		return appendUTF8(dst[:n], b)
 	}
 	return dst
+}
+
+// readsASCII reports whether [appendCharset] takes ASCII as it is.
+func readsASCII(charset []byte) bool {
+	return isUTF8Charset(charset) || len(charset) > maxCharset || extendsASCII(charset)
 }
 
 func extendsASCII(charset []byte) bool {
 	return slices.ContainsFunc(asciiPrefixes, func(prefix string) bool { return hasPrefixFold(charset, prefix) })
 }
 
-func isASCII(b []byte) bool {
-	for _, c := range b { // several times as fast as bytes.IndexFunc
-		if c >= utf8.RuneSelf {
-			return false
+// A singleByte is a charset of one byte a character that extends ASCII: what the bytes
+// from 0x80 on are.
+type singleByte [utf8.RuneSelf]rune
+
+// singleBytes are the charsets of old mail. go-message would read them to the same text,
+// through several buffers.
+var singleBytes = func() map[string]func() *singleByte {
+	m := map[string]func() *singleByte{}
+	for _, name := range []string{"iso-8859-1", "iso-8859-2", "iso-8859-9", "iso-8859-15", "windows-1250",
+		"windows-1251", "windows-1252", "windows-1254", "koi8-r"} {
+		m[name] = sync.OnceValue(func() *singleByte { return newSingleByte(name) })
+	}
+	return m
+}()
+
+func singleByteOf(name []byte) *singleByte {
+	var lower [maxCharset]byte
+	for i, c := range name {
+		lower[i] = lowerCase[c]
+	}
+	if table := singleBytes[string(lower[:len(name)])]; table != nil {
+		return table()
+	}
+	return nil
+}
+
+func newSingleByte(name string) *singleByte {
+	var all [256]byte
+	for c := range all {
+		all[c] = byte(c)
+	}
+	r, err := charset.Reader(name, bytes.NewReader(all[:]))
+	if err != nil {
+		panic(err)
+	}
+	text, err := io.ReadAll(r)
+	if runes := []rune(string(text)); err == nil && len(runes) == len(all) && isASCII(text[:utf8.RuneSelf]) {
+		return (*singleByte)(runes[utf8.RuneSelf:])
+	}
+	panic("mail: " + name + " is no single-byte charset")
+}
+
+func (t *singleByte) append(dst, b []byte) []byte {
+	for len(b) > 0 {
+		n := asciiLen(b)
+		dst = append(dst, b[:n]...)
+		for b = b[n:]; len(b) > 0 && b[0] >= utf8.RuneSelf; b = b[1:] {
+			dst = utf8.AppendRune(dst, t[b[0]-utf8.RuneSelf])
 		}
 	}
-	return true
+	return dst
 }
+
+// asciiLen returns how much ASCII b begins with.
+func asciiLen(b []byte) int {
+	n := 0
+	for ; n+4*wordBytes <= len(b); n += 4 * wordBytes {
+		w := b[n : n+4*wordBytes]
+		if (loadWord(w)|loadWord(w[8:])|loadWord(w[16:])|loadWord(w[24:]))&eachHigh != 0 {
+			break
+		}
+	}
+	for ; n+wordBytes <= len(b); n += wordBytes {
+		if high := loadWord(b[n:]) & eachHigh; high != 0 {
+			return n + firstOf(high)
+		}
+	}
+	for n < len(b) && b[n] < utf8.RuneSelf {
+		n++
+	}
+	return n
+}
+
+func isASCII(b []byte) bool { return asciiLen(b) == len(b) }
 
 // appendUTF8 appends b as UTF-8. Invalid bytes are read as windows-1252, as browsers
 // do without a charset (WHATWG Encoding).
 func appendUTF8(dst, b []byte) []byte {
-	if utf8.Valid(b) {
+	n := asciiLen(b)
+	if n == len(b) || utf8.Valid(b[n:]) {
 		return append(dst, b...)
 	}
 	for len(b) > 0 {

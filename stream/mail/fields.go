@@ -39,13 +39,17 @@ func (f Field) Unfolded() []byte { return appendUnfolded(nil, f.Value()) }
 
 // firstField returns the first field or stray line of header, which is not empty.
 func firstField(header []byte) Field {
-	end := lineEnd(header, 0)
-	f := Field{Colon: fieldColon(header[:end])}
-	for f.Colon >= 0 && end < len(header) && (header[end] == ' ' || header[end] == '\t') {
-		end = lineEnd(header, end)
+	_, colon := fieldName(header)
+	return Field{Bytes: header[:fieldEnd(header, 0, colon)], Colon: colon}
+}
+
+// fieldEnd returns the end of the field or stray line at pos, which has its colon there or is −1.
+func fieldEnd(b []byte, pos, colon int) int {
+	end := lineEnd(b, max(pos, colon))
+	for colon >= 0 && end < len(b) && (b[end] == ' ' || b[end] == '\t') {
+		end = lineEnd(b, end)
 	}
-	f.Bytes = header[:end]
-	return f
+	return end
 }
 
 // Fields yields the fields and stray lines of header up to its first empty line, or its end.
@@ -107,39 +111,71 @@ func FromLine(raw []byte) []byte {
 	return nil
 }
 
-// fieldColon returns the position of the colon after a field's name (RFC 5322, section
-// 2.2), or −1. It accepts the obsolete blanks before it.
-func fieldColon(line []byte) int {
-	for i, c := range line {
-		switch {
-		case c == ':' && i > 0:
-			return i
-		case c == ' ' || c == '\t':
-			rest := bytes.TrimLeft(line[i:], " \t")
-			if i == 0 || len(rest) == 0 || rest[0] != ':' {
-				return -1
-			}
-			return len(line) - len(rest)
-		case c == ':' || c < '!' || c > '~':
-			return -1
-		}
+// fieldName returns the end of the name at the start of a field (RFC 5322, section 2.2) and
+// the position of the colon after it. It accepts the obsolete blanks between them. If the
+// first line is no field, colon is −1.
+func fieldName(b []byte) (end, colon int) {
+	for end < len(b) && nameByte[b[end]] {
+		end++
 	}
-	return -1
+	colon = end
+	for colon < len(b) && (b[colon] == ' ' || b[colon] == '\t') {
+		colon++
+	}
+	if end == 0 || colon == len(b) || b[colon] != ':' {
+		return 0, -1
+	}
+	return end, colon
 }
 
+// fieldColon returns the position of the colon after the name of a field, or −1.
+func fieldColon(b []byte) int {
+	_, colon := fieldName(b)
+	return colon
+}
+
+// nameByte says what a name consists of: printable ASCII without the colon.
+var nameByte = func() (t [256]bool) {
+	for c := '!'; c <= '~'; c++ {
+		t[c] = c != ':'
+	}
+	return t
+}()
+
 // appendUnfolded appends the lines of v, trimmed, with one space between them.
-func appendUnfolded(dst, v []byte) []byte {
+func appendUnfolded(dst, v []byte) []byte { return unfold(dst, v, appendBytes) }
+
+// appendUnfoldedUTF8 is appendUTF8 of the unfolded v.
+func appendUnfoldedUTF8(dst, v []byte) []byte { return unfold(dst, v, appendUTF8) }
+
+func appendBytes(dst, b []byte) []byte { return append(dst, b...) }
+
+func unfold(dst, v []byte, add func(dst, b []byte) []byte) []byte {
 	n := len(dst)
 	for len(v) > 0 {
-		var line []byte
-		line, v, _ = bytes.Cut(v, []byte("\n"))
-		if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
+		end := lineEnd(v, 0)
+		line := trimLine(v[:end])
+		if v = v[end:]; len(line) == 0 {
 			continue
 		}
 		if len(dst) > n {
 			dst = append(dst, ' ')
 		}
-		dst = append(dst, line...)
+		dst = add(dst, line)
 	}
 	return dst
 }
+
+// trimLine returns a line without the blanks around it and without its end.
+func trimLine(line []byte) []byte {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	for len(line) > 0 && isFolding(line[0]) {
+		line = line[1:]
+	}
+	for len(line) > 0 && isFolding(line[len(line)-1]) {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+func isFolding(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }

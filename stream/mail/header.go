@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"mime"
 	"strconv"
-	"strings"
 )
 
 // A field is a header field with its folded lines, or a stray line: a line within a
 // header that is not a field.
 type field struct {
-	start, colon, end int // in scanner.raw; the colon of a stray line is −1
-	known             knownField
+	start, nameEnd, colon, end int        // in scanner.raw; the colon of a stray line is −1
+	named                      knownField // by its name
+	known                      knownField // named, of the first field of that name
 }
 
 // A knownField says how to read a body or the header, a mail program shows it, or it names
@@ -47,10 +47,20 @@ var knownNames = [knownFields]string{
 	tagField:         "x-hamlet-tag",
 }
 
-func knownFieldOf(name []byte) knownField {
+// knownLengths are the known fields by the lengths of their names.
+var knownLengths = func() (t [len("content-transfer-encoding") + 1][]knownField) {
 	for k := contentTypeField; k < knownFields; k++ {
-		if equalFold(name, knownNames[k]) {
-			return k
+		t[len(knownNames[k])] = append(t[len(knownNames[k])], k)
+	}
+	return t
+}()
+
+func knownFieldOf(name []byte) knownField {
+	if len(name) < len(knownLengths) {
+		for _, k := range knownLengths[len(name)] {
+			if equalFold(name, knownNames[k]) {
+				return k
+			}
 		}
 	}
 	return otherField
@@ -66,11 +76,8 @@ type structure struct {
 
 // knownField returns the known field that f is, if f is the first of its name.
 func (s *scanner) knownField(seen *[knownFields]bool, f field) knownField {
-	if f.colon < 0 || f.colon-f.start > maxName {
-		return otherField
-	}
-	k := knownFieldOf(s.name(f))
-	if top := len(s.entities) == 1; seen[k] || !top && k >= subjectField {
+	k := f.named
+	if top := len(s.entities) == 1; seen[k] || f.colon-f.start > maxName || !top && k >= subjectField {
 		return otherField
 	}
 	seen[k] = k != otherField
@@ -87,33 +94,35 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 	begun := false // a field has
 	p, body := pos, len(s.raw)
 	for p < len(s.raw) {
-		cut := firstField(s.raw[p:])
-		end := p + len(cut.Bytes)
-		if isEmptyLine(cut.Bytes) {
-			body = end
+		if n := emptyLine(s.raw[p:]); n > 0 {
+			body = p + n
 			break
 		}
 		if s.atBoundary(p) {
 			body = p
 			break
 		}
-		if cut.Colon < 0 && (!begun || !fieldFollows(s.raw, end)) {
-			h.unended = begun
-			body = p
-			break
+		f := field{start: p, colon: -1}
+		if nameEnd, colon := fieldName(s.raw[p:]); colon >= 0 {
+			f.nameEnd, f.colon = p+nameEnd, p+colon
+			f.named = knownFieldOf(s.name(f))
+			f.known = s.knownField(&seen, f)
 		}
-		f := field{start: p, colon: p + cut.Colon, end: end}
-		if cut.Colon < 0 {
-			f.colon = -1
+		f.end = fieldEnd(s.raw, p, f.colon)
+		if f.colon < 0 {
+			if !begun || !fieldFollows(s.raw, f.end) {
+				h.unended = begun
+				body = p
+				break
+			}
 			s.fail("header line that is not a field")
 		}
-		f.known = s.knownField(&seen, f)
 		if f.known != otherField || len(s.fields) < MaxFields {
 			s.fields = append(s.fields, f)
 		} else {
 			h.overflow = true
 		}
-		begun, p = true, end
+		begun, p = true, f.end
 	}
 	e.header, e.fields, e.body = span{pos, p}, span{first, len(s.fields)}, span{body, body}
 	h.missing = !begun
@@ -128,7 +137,7 @@ func (s *scanner) scanHeader(e *entity, pos int) structure {
 // fieldFollows reports whether a field begins at p. A possible boundary does not
 // count: the multipart's is unknown before its header has ended.
 func fieldFollows(raw []byte, p int) bool {
-	return p < len(raw) && raw[p] != '-' && fieldColon(raw[p:lineEnd(raw, p)]) >= 0
+	return p < len(raw) && raw[p] != '-' && fieldColon(raw[p:]) >= 0
 }
 
 // atBoundary reports whether the line at p is a boundary of an open multipart.
@@ -140,9 +149,8 @@ func (s *scanner) atBoundary(p int) bool {
 	return ok
 }
 
-func (s *scanner) name(f field) []byte {
-	return bytes.TrimRight(s.raw[f.start:f.colon], " \t")
-}
+// name returns the name of a field that is no stray line.
+func (s *scanner) name(f field) []byte { return s.raw[f.start:f.nameEnd] }
 
 // classify sets e's kind from its header. An entity without a usable Content-Type is
 // text; in a digest it is a message (RFC 2046, section 5.1.5).
@@ -209,7 +217,7 @@ func removeLineEnds(v []byte) []byte {
 // cutMediaType splits a Content-Type into media type and parameters. Without the form
 // type/subtype the media type is empty, which means text (RFC 2045, section 5.2).
 func cutMediaType(v []byte) (mediaType, parameters []byte) {
-	n := indexAny(v, "; \t\r\n(")
+	n := indexClass(v, endsType)
 	mediaType, parameters = v[:min(n, maxMediaType)], v[n:]
 	if i := bytes.IndexByte(mediaType, '/'); i <= 0 || i == len(mediaType)-1 {
 		mediaType = nil
@@ -217,41 +225,70 @@ func cutMediaType(v []byte) (mediaType, parameters []byte) {
 	return mediaType, parameters
 }
 
-// nextParameter cuts the next "name=value" off v, with or without quotes and
-// semicolons. It skips what is not a parameter and returns an empty name. The rest is
-// always shorter than v.
-func nextParameter(v []byte) (name, value, rest []byte) {
-	v = bytes.TrimLeft(v, "; \t\r\n")
-	n := indexAny(v, "=; \t\r\n")
-	name, rest = v[:n], bytes.TrimLeft(v[n:], " \t\r\n")
-	if len(rest) == 0 || rest[0] != '=' {
-		return nil, nil, rest
-	}
-	rest = bytes.TrimLeft(rest[1:], " \t\r\n")
-	if len(rest) > 0 && rest[0] == '"' {
-		value, rest = cutQuoted(rest[1:])
-		return name, value, rest
-	}
-	n = indexAny(rest, "; \t\r\n")
-	return name, rest[:n], rest[n:]
+// Classes of characters in a Content-Type.
+const (
+	blankOrEnd    = 1 << iota // white space
+	endsType                  // of the media type
+	endsParameter             // the name of a parameter
+	endsToken                 // a value without quotes
+	separates                 // white space and semicolons
+)
+
+var parameterClass = [256]uint8{
+	' ':  blankOrEnd | endsType | endsParameter | endsToken | separates,
+	'\t': blankOrEnd | endsType | endsParameter | endsToken | separates,
+	'\r': blankOrEnd | endsType | endsParameter | endsToken | separates,
+	'\n': blankOrEnd | endsType | endsParameter | endsToken | separates,
+	';':  endsType | endsParameter | endsToken | separates,
+	'(':  endsType,
+	'=':  endsParameter,
 }
 
-// indexAny is bytes.IndexAny, but len(v) if none of the characters is in v.
-func indexAny(v []byte, chars string) int {
-	if n := bytes.IndexAny(v, chars); n >= 0 {
-		return n
+// indexClass returns the position of the first character of v that is of the class, or len(v).
+func indexClass(v []byte, class uint8) int {
+	for i, c := range v {
+		if parameterClass[c]&class != 0 {
+			return i
+		}
 	}
 	return len(v)
 }
 
+// trimClass returns v without the characters of the class at its start.
+func trimClass(v []byte, class uint8) []byte {
+	for len(v) > 0 && parameterClass[v[0]]&class != 0 {
+		v = v[1:]
+	}
+	return v
+}
+
+// nextParameter cuts the next "name=value" off v, with or without quotes and
+// semicolons. It skips what is not a parameter and returns an empty name. The rest is
+// always shorter than v.
+func nextParameter(v []byte) (name, value, rest []byte) {
+	v = trimClass(v, separates)
+	n := indexClass(v, endsParameter)
+	name, rest = v[:n], trimClass(v[n:], blankOrEnd)
+	if len(rest) == 0 || rest[0] != '=' {
+		return nil, nil, rest
+	}
+	rest = trimClass(rest[1:], blankOrEnd)
+	if len(rest) > 0 && rest[0] == '"' {
+		value, rest = cutQuoted(rest[1:])
+		return name, value, rest
+	}
+	n = indexClass(rest, endsToken)
+	return name, rest[:n], rest[n:]
+}
+
 // cutQuoted reads a quoted string after its opening quote.
 func cutQuoted(v []byte) (value, rest []byte) {
-	n := indexAny(v, `"\`)
-	if n == len(v) {
-		return v, nil
+	n := bytes.IndexByte(v, '"')
+	if n < 0 {
+		n = len(v)
 	}
-	if v[n] == '"' {
-		return v[:n], v[n+1:]
+	if bytes.IndexByte(v[:n], '\\') < 0 {
+		return v[:n], v[min(n+1, len(v)):]
 	}
 	for i := 0; i < len(v); i++ {
 		if v[i] == '"' {
@@ -288,60 +325,78 @@ func (s *scanner) fromLine() []byte {
 // it.
 func (s *scanner) readHead(m *Message) {
 	e := &s.entities[0]
-	head := make([]byte, 0, min(s.from.len()+e.header.len(), MaxHead)+64)
+	head := s.head[:0]
+	var subject, messageID span // in head
 	if s.from.len() > 0 {
 		head = append(appendUTF8(head, s.fromLine()), '\n')
 	}
 	tag := s.tag()
 	_, scored := s.topValue(ownField)
 	for f := range s.reducedFields(e, MaxHead) {
-		if f.colon >= 0 && isOwn(bytes.TrimRight(f.text[:f.colon], " \t"), scored) {
+		if f.colon < 0 {
+			head = append(appendUnfoldedUTF8(head, f.text), '\n')
+			continue
+		}
+		name := f.name()
+		if isOwn(name, scored) {
 			continue
 		}
 		n := len(head)
-		s.scratch = appendUnfolded(s.scratch[:0], f.text[f.colon+1:])
-		if f.colon < 0 {
-			head = append(appendUTF8(head, s.scratch), '\n')
-			continue
-		}
-		head = append(head, bytes.TrimRight(f.text[:f.colon], " \t")...)
+		head = append(head, name...)
 		lower(head[n:])
-		decode := string(head[n:]) == "subject" || string(head[n:]) == "from"
 		head = append(head, ": "...)
 		n = len(head)
+		value := f.text[f.colon+1:]
 		switch {
 		case f.known == subjectField:
+			s.scratch = appendUnfolded(s.scratch[:0], value)
 			value, tagged := cutTag(s.scratch, tag)
 			head = appendDecoded(head, value)
 			if !tagged { // a hop may have encoded the tag with the rest
 				value, _ = cutTag(head[n:], tag)
 				head = append(head[:n], value...)
 			}
-		case decode:
+		case f.named == subjectField || f.named == fromField:
+			s.scratch = appendUnfolded(s.scratch[:0], value)
 			head = appendDecoded(head, s.scratch)
 		default:
-			head = appendUTF8(head, s.scratch)
+			head = appendUnfoldedUTF8(head, value)
 		}
 		switch f.known {
 		case subjectField:
 			head = head[:n+len(truncate(head[n:], maxSubject))]
-			m.Subject = append(m.Subject, head[n:]...)
+			subject = span{n, len(head)}
 		case fromField:
 			head = head[:n+len(truncate(head[n:], maxSender))]
 		case messageIDField:
-			m.MessageID = append(m.MessageID, truncate(head[n:], maxMessageID)...)
+			messageID = span{n, n + len(truncate(head[n:], maxMessageID))}
 		}
 		head = append(head, '\n')
 	}
-	m.Head = truncate(head, MaxHead)
+	s.head = append(append(head, head[subject.start:subject.end]...), head[messageID.start:messageID.end]...)
+	own := append([]byte{}, s.head...)
+	n := len(truncate(head, MaxHead))
+	m.Head = own[:n:n]
+	n = len(head) + subject.len()
+	m.Subject = own[len(head):n:n]
+	if messageID.len() > 0 {
+		m.MessageID = own[n:len(own):len(own)]
+	}
 }
 
-// equalFold compares b with an ASCII string. As the lengths must be equal, only ASCII
-// matches.
-func equalFold(b []byte, ascii string) bool {
-	return len(b) == len(ascii) && strings.EqualFold(string(b), ascii)
+// equalFold compares b with an ASCII string in lower case, whose capitals are equal as well.
+func equalFold(b []byte, lower string) bool {
+	return len(b) == len(lower) && hasPrefixFold(b, lower)
 }
 
-func hasPrefixFold(b []byte, ascii string) bool {
-	return len(b) >= len(ascii) && equalFold(b[:len(ascii)], ascii)
+func hasPrefixFold(b []byte, lower string) bool {
+	if len(b) < len(lower) {
+		return false
+	}
+	for i := range len(lower) {
+		if lowerCase[b[i]] != lower[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -2,7 +2,7 @@ package mail
 
 import (
 	"bytes"
-	"unicode/utf8"
+	"slices"
 
 	"golang.org/x/net/html"
 )
@@ -19,13 +19,18 @@ import (
 // clears its table of attribute names.
 func stripHTML(dst, src []byte) []byte {
 	f := folder{dst: dst, start: len(dst)}
-	for len(src) > 0 {
-		n, tag := nextTag(src)
-		f.unescape(src[:n], false)
-		if src = src[n:]; len(src) == 0 {
+	for {
+		if src = f.text(src); len(src) == 0 {
 			break
 		}
-		switch tag {
+		if src[0] == '&' {
+			src = f.reference(src, false)
+			continue
+		}
+		switch tag := markupOf(src[1:]); tag {
+		case noMarkup:
+			f.dst = append(f.dst, '<')
+			src = src[1:]
 		case comment:
 			src = src[commentEnd(src):]
 		case declaration:
@@ -39,59 +44,51 @@ func stripHTML(dst, src []byte) []byte {
 			}
 			if end == 0 { // the tag has no ">": it is text
 				f.write(src)
-				return f.dst
-			}
-			if tag == startTag {
-				end += f.contents(src, end)
+				return f.done()
 			}
 			src = src[end:]
 		}
 	}
-	return f.dst
+	return f.done()
 }
 
 // markup is what a "<" begins.
 type markup uint8
 
 const (
-	startTag    markup = iota // <a
+	noMarkup    markup = iota // the "<" is text
+	startTag                  // <a
 	endTag                    // </a
 	comment                   // <!--
 	declaration               // <! or <?, or </ not before a letter
 )
 
-// nextTag returns the position and the kind of the next markup in b, or len(b). A "<"
-// that begins no markup is text.
-func nextTag(b []byte) (n int, tag markup) {
-	for {
-		i := bytes.IndexByte(b[n:], '<')
-		if i < 0 || n+i+1 == len(b) {
-			return len(b), 0
+// markupOf returns what a "<" begins that comes before rest.
+func markupOf(rest []byte) markup {
+	switch {
+	case len(rest) == 0:
+		return noMarkup
+	case isLetter(rest[0]):
+		return startTag
+	case rest[0] == '/' && len(rest) > 1:
+		if isLetter(rest[1]) {
+			return endTag
 		}
-		n += i
-		rest := b[n+1:]
-		switch {
-		case isLetter(rest[0]):
-			return n, startTag
-		case rest[0] == '!':
-			if bytes.HasPrefix(rest, []byte("!--")) {
-				return n, comment
-			}
-			return n, declaration
-		case rest[0] == '?':
-			return n, declaration
-		case rest[0] == '/' && len(rest) > 1:
-			if isLetter(rest[1]) {
-				return n, endTag
-			}
-			return n, declaration
+		return declaration
+	case rest[0] == '!':
+		if bytes.HasPrefix(rest, []byte("!--")) {
+			return comment
 		}
-		n++
+		return declaration
+	case rest[0] == '?':
+		return declaration
 	}
+	return noMarkup
 }
 
-// startTag reads the tag at the start of b, writes the values of its href and src, and
-// returns its end. If the tag has no ">", startTag writes nothing and returns 0.
+// startTag reads the tag at the start of b, writes the values of its href and src and what
+// its element holds as text, and returns where the rest begins. If the tag has no ">",
+// startTag writes nothing and returns 0.
 func (f *folder) startTag(b []byte) (end int) {
 	at := tagName(b, 1)
 	name := b[1:at]
@@ -116,31 +113,56 @@ func (f *folder) startTag(b []byte) (end int) {
 			src = value
 		}
 	}
-	f.space = f.space || equalFold(name, "p") || equalFold(name, "br") || equalFold(name, "td") || equalFold(name, "div")
+	at++
+	kind := elementOf(name)
+	if kind == spacing {
+		f.blank()
+	}
 	for _, target := range [...][]byte{href, src} {
 		if len(target) > 0 {
-			f.space = true
+			f.blank()
 			f.unescape(target, true)
-			f.space = true
+			f.blank()
 		}
 	}
-	return at + 1
+	if kind == hidden || kind == plain {
+		contents := b[at:]
+		contents = contents[:findEndTag(contents, name)]
+		if kind == plain {
+			f.unescape(contents, false)
+		}
+		at += len(contents)
+	}
+	return at
 }
 
-// contents handles the elements whose contents hold no tags. src[:end] is the start
-// tag. It drops the contents of style and script, and writes those of title and
-// textarea. It returns their length, and 0 for all other elements.
-func (f *folder) contents(src []byte, end int) int {
-	name, rest := src[1:tagName(src, 1)], src[end:]
-	switch {
-	case equalFold(name, "style"), equalFold(name, "script"):
-		return findEndTag(rest, name)
-	case equalFold(name, "title"), equalFold(name, "textarea"):
-		n := findEndTag(rest, name)
-		f.unescape(rest[:n], false)
-		return n
+// element says how an element's tag and contents are read.
+type element uint8
+
+const (
+	inline  element = iota // its tag is nothing
+	spacing                // its tag is a space
+	hidden                 // it holds no tags, and is not text
+	plain                  // it holds no tags, and is text
+)
+
+func elementOf(name []byte) element {
+	var lower [len("textarea")]byte
+	if len(name) > len(lower) {
+		return inline
 	}
-	return 0
+	for i, c := range name {
+		lower[i] = lowerCase[c]
+	}
+	switch string(lower[:len(name)]) {
+	case "p", "br", "td", "div":
+		return spacing
+	case "style", "script":
+		return hidden
+	case "title", "textarea":
+		return plain
+	}
+	return inline
 }
 
 // findEndTag returns the position of the end tag of name in b, or len(b).
@@ -152,7 +174,7 @@ func findEndTag(b, name []byte) int {
 			return len(b)
 		}
 		n += i + len("</")
-		if end := n + len(name); end < len(b) && bytes.EqualFold(b[n:end], name) && endsName(b[end]) {
+		if end := n + len(name); end < len(b) && bytes.EqualFold(b[n:end], name) && htmlClass[b[end]]&endsName != 0 {
 			return n - len("</")
 		}
 	}
@@ -175,7 +197,7 @@ func tagEnd(b []byte) int {
 
 // tagName returns where the name that starts at position at ends.
 func tagName(b []byte, at int) int {
-	for at < len(b) && !endsName(b[at]) {
+	for at < len(b) && htmlClass[b[at]]&endsName == 0 {
 		at++
 	}
 	return at
@@ -185,7 +207,10 @@ func tagName(b []byte, at int) int {
 // ">". next is always greater than at.
 func attribute(b []byte, at int) (key, value []byte, next int) {
 	start := at
-	for at < len(b) && !endsName(b[at]) && (b[at] != '=' || at == start) {
+	if b[at] == '=' { // a name may begin with it
+		at++
+	}
+	for at < len(b) && htmlClass[b[at]]&endsKey == 0 {
 		at++
 	}
 	key = b[start:at]
@@ -208,7 +233,7 @@ func attribute(b []byte, at int) (key, value []byte, next int) {
 		return key, b[at+1 : at+1+n], at + n + 2
 	}
 	start = at
-	for at < len(b) && b[at] != '>' && !isHTMLSpace(b[at]) {
+	for at < len(b) && htmlClass[b[at]]&endsValue == 0 {
 		at++
 	}
 	return key, b[start:at], at
@@ -244,57 +269,127 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isAlphanumeric(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-func isHTMLSpace(c byte) bool {
-	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'
+// Classes of characters within a tag.
+const (
+	isSpace   = 1 << iota
+	endsName  // of an element: white space, "/" or ">"
+	endsKey   // of an attribute: the same or "="
+	endsValue // without quotes: white space or ">"
+)
+
+var htmlClass = [256]uint8{
+	' ':  isSpace | endsName | endsKey | endsValue,
+	'\t': isSpace | endsName | endsKey | endsValue,
+	'\n': isSpace | endsName | endsKey | endsValue,
+	'\f': isSpace | endsName | endsKey | endsValue,
+	'\r': isSpace | endsName | endsKey | endsValue,
+	'>':  endsName | endsKey | endsValue,
+	'/':  endsName | endsKey,
+	'=':  endsKey,
 }
 
-func endsName(c byte) bool { return c == '>' || c == '/' || isHTMLSpace(c) }
-
 func skipSpace(b []byte, at int) int {
-	for at < len(b) && isHTMLSpace(b[at]) {
+	for at < len(b) && htmlClass[b[at]]&isSpace != 0 {
 		at++
 	}
 	return at
 }
 
-// A folder appends text with white space folded.
+// A folder appends text with white space folded: one blank for each run, and none at the
+// start. done removes the one at the end. A no-break space (&nbsp;) is white space.
 type folder struct {
 	dst   []byte
-	start int  // dst[start:] is what the folder wrote; it never begins with a space
-	space bool // the next word gets a space before it
+	start int // dst[start:] is what the folder wrote
 }
 
-// write appends b with white space folded.
-func (f *folder) write(b []byte) {
-	for len(b) > 0 {
-		n, size := nextSpace(b)
-		if n > 0 {
-			if f.space && len(f.dst) > f.start {
-				f.dst = append(f.dst, ' ')
-			}
-			f.dst = append(f.dst, b[:n]...)
-			f.space = false
-		}
-		if size > 0 {
-			f.space = true
-		}
-		b = b[n+size:]
+// blank writes white space.
+func (f *folder) blank() {
+	if n := len(f.dst); n > f.start && f.dst[n-1] != ' ' {
+		f.dst = append(f.dst, ' ')
 	}
 }
 
-// unescape appends b with its character references decoded. In an attribute's value
+// done returns what was there before, and the folded text.
+func (f *folder) done() []byte {
+	if n := len(f.dst); n > f.start && f.dst[n-1] == ' ' {
+		return f.dst[:n-1]
+	}
+	return f.dst
+}
+
+// text writes b up to the first "<" or "&", and returns the rest, which begins with it.
+func (f *folder) text(b []byte) (rest []byte) {
+	const noBreak = 0xC2 // begins a no-break space, and other characters
+	f.dst = slices.Grow(f.dst, len(b)+wordBytes)
+	out, k := f.dst[:cap(f.dst)], len(f.dst)
+	before := uint64(0) // firstByte: a blank would be the second or the first
+	if k == f.start || out[k-1] == ' ' {
+		before = firstByte
+	}
+	for len(b) > 0 {
+		var x, stop uint64
+		if len(b) >= wordBytes {
+			x = loadWord(b)
+		} else {
+			x, stop = partialWord(b, 0), firstByte<<(8*len(b))
+		}
+		stop |= maskEqual(x, '<') | maskEqual(x, '&') | maskEqual(x, noBreak)
+		space := maskSpace(x)
+		again := space & (space<<8 | before)
+		if stop == 0 {
+			x, n := withoutBytes(withBlanks(x, space), again)
+			storeWord(out[k:], x)
+			k, b, before = k+n, b[wordBytes:], space>>56
+			continue
+		}
+		n := firstOf(stop)
+		x, size := withoutBytes(withBlanks(x, space), again&(stop&-stop-1))
+		storeWord(out[k:], x)
+		k, b = k+size-(wordBytes-n), b[n:]
+		if n > 0 {
+			before = space >> (8 * (n - 1)) & firstByte
+		}
+		if len(b) == 0 || b[0] != noBreak {
+			break
+		}
+		if len(b) == 1 || b[1] != 0xA0 {
+			out[k] = noBreak
+			k, b, before = k+1, b[1:], 0
+			continue
+		}
+		if b = b[2:]; before == 0 {
+			out[k] = ' '
+			k, before = k+1, firstByte
+		}
+	}
+	f.dst = out[:k]
+	return b
+}
+
+// write writes b.
+func (f *folder) write(b []byte) {
+	for {
+		if b = f.text(b); len(b) == 0 {
+			return
+		}
+		f.dst = append(f.dst, b[0])
+		b = b[1:]
+	}
+}
+
+// unescape writes b with its character references decoded. In an attribute's value
 // "?a=1&copy=2" the "&copy" is text, not a reference to ©.
 func (f *folder) unescape(b []byte, attribute bool) {
 	for {
-		i := bytes.IndexByte(b, '&')
-		if i < 0 {
-			f.write(b)
+		if b = f.text(b); len(b) == 0 {
 			return
 		}
-		f.write(b[:i])
-		n := referenceLen(b[i:])
-		f.writeReference(b[i:i+n], b[i+n:], attribute)
-		b = b[i+n:]
+		if b[0] == '&' {
+			b = f.reference(b, attribute)
+			continue
+		}
+		f.dst = append(f.dst, b[0])
+		b = b[1:]
 	}
 }
 
@@ -318,41 +413,40 @@ func referenceLen(b []byte) int {
 	return n
 }
 
-// writeReference appends the characters that ref stands for. rest is the text after ref.
-func (f *folder) writeReference(ref, rest []byte, attribute bool) {
+// reference writes the characters that the reference at the start of b stands for, and
+// returns the rest.
+func (f *folder) reference(b []byte, attribute bool) (rest []byte) {
+	n := referenceLen(b)
+	ref, rest := b[:n], b[n:]
 	switch string(ref) { // the frequent ones need no copy
-	case "&":
-		f.write(ref)
-		return
+	case "&", "&amp;":
+		f.dst = append(f.dst, '&')
+		return rest
 	case "&nbsp;":
-		f.space = true
-		return
-	case "&amp;":
-		f.write(ref[:1])
-		return
+		f.blank()
+		return rest
+	case "&lt;":
+		f.dst = append(f.dst, '<')
+		return rest
+	case "&gt;":
+		f.dst = append(f.dst, '>')
+		return rest
+	case "&quot;":
+		f.dst = append(f.dst, '"')
+		return rest
+	}
+	// In an attribute a name without ";" counts only if all of ref is the name and
+	// no "=" follows.
+	name := attribute && ref[n-1] != ';' && ref[1] != '#'
+	if name && len(rest) > 0 && rest[0] == '=' {
+		f.write(ref)
+		return rest
 	}
 	decoded := html.UnescapeString(string(ref))
-	if last := ref[len(ref)-1]; attribute && last != ';' && ref[1] != '#' {
-		// In an attribute a name without ";" counts only if all of ref is the name and
-		// no "=" follows. If only a part was decoded, the last character is still ref's.
-		if len(rest) > 0 && rest[0] == '=' || decoded[len(decoded)-1] == last {
-			f.write(ref)
-			return
-		}
+	if name && decoded[len(decoded)-1] == ref[n-1] { // only a part was decoded: the last character is still ref's
+		f.write(ref)
+		return rest
 	}
 	f.write([]byte(decoded))
-}
-
-// nextSpace returns the position and the size of the first white space in b. A
-// no-break space (&nbsp;) is white space.
-func nextSpace(b []byte) (n, size int) {
-	for i, c := range b {
-		switch {
-		case c == ' ' || '\t' <= c && c <= '\r':
-			return i, 1
-		case c == 0xC2 && i+1 < len(b) && b[i+1] == 0xA0:
-			return i, utf8.RuneLen('\u00A0')
-		}
-	}
-	return len(b), 0
+	return rest
 }

@@ -10,16 +10,28 @@ import (
 	"golang.org/x/net/html"
 )
 
+// A plainFolder is a folder the plain way.
+type plainFolder struct{ written strings.Builder }
+
+func (f *plainFolder) write(b []byte) { f.written.Write(b) }
+
+func (f *plainFolder) blank() { f.written.WriteByte(' ') }
+
+func (f *plainFolder) done() []byte {
+	white := func(r rune) bool { return r == ' ' || '\t' <= r && r <= '\r' || r == '\u00A0' }
+	return []byte(strings.Join(strings.FieldsFunc(f.written.String(), white), " "))
+}
+
 // stripByTokenizer is stripHTML the plain way, on the tokenizer of x/net.
 func stripByTokenizer(src []byte) []byte {
-	var f folder
+	var f plainFolder
 	z := html.NewTokenizer(bytes.NewReader(src))
 	hidden := false // within style or script
 	for {
 		switch z.Next() {
 		case html.ErrorToken: // the end
 			f.write(z.Raw())
-			return f.dst
+			return f.done()
 		case html.TextToken:
 			if !hidden {
 				f.write(z.Text())
@@ -29,7 +41,7 @@ func stripByTokenizer(src []byte) []byte {
 			name, attributes := z.TagName()
 			switch string(name) {
 			case "p", "br", "td", "div":
-				f.space = true
+				f.blank()
 			case "style", "script":
 				hidden = true
 			case "iframe", "noembed", "noframes", "noscript", "plaintext", "xmp":
@@ -43,9 +55,9 @@ func stripByTokenizer(src []byte) []byte {
 			}
 			for _, key := range []string{"href", "src"} {
 				if len(targets[key]) > 0 {
-					f.space = true
+					f.blank()
 					f.write(targets[key])
-					f.space = true
+					f.blank()
 				}
 			}
 		case html.EndTagToken:

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
+	"sync"
 
 	"hamlet/stream"
 )
@@ -32,15 +33,20 @@ const identityText = openingBytes / 2
 func Identity(tenant string, m *Message) string {
 	tenant = cmp.Or(tenant, stream.DefaultName)
 	text := m.Text[:min(len(m.Text), openingBytes)]
-	const lengths = 4 * 4
-	b := make([]byte, 0, lengths+len(tenant)+len(m.MessageID)+len(m.Subject)+len(text))
+	scratch := identities.Get().(*[]byte)
+	b := (*scratch)[:0]
 	b = appendSized(b, func(b []byte) []byte { return append(b, tenant...) })
 	b = appendSized(b, func(b []byte) []byte { return append(b, m.MessageID...) })
 	b = appendSized(b, func(b []byte) []byte { return appendSqueezed(b, m.Subject, len(m.Subject)) })
 	b = appendSized(b, func(b []byte) []byte { return appendSqueezed(b, text, identityText) })
 	sum := sha256.Sum256(b)
+	*scratch = b
+	identities.Put(scratch)
 	return hex.EncodeToString(sum[:sha256.Size/2])
 }
+
+// identities are buffers for what an identity hashes: 14 KiB and a tenant's name at most, if Parse made the message.
+var identities = sync.Pool{New: func() any { return new([]byte) }}
 
 // appendSized appends the number of the bytes that add appends, and them.
 func appendSized(b []byte, add func([]byte) []byte) []byte {
@@ -51,32 +57,27 @@ func appendSized(b []byte, add func([]byte) []byte) []byte {
 }
 
 // appendSqueezed appends at most limit bytes of text with one blank for each run of white
-// space, and none at the ends. It has no branch for white space: the words' ends cannot be
-// predicted, and cost more than all else.
+// space, and none at the ends.
 func appendSqueezed(dst, text []byte, limit int) []byte {
 	n := len(dst)
 	limit = min(limit, len(text))
-	dst = slices.Grow(dst, limit)
-	out := dst[n : n+limit]
-	k, before := 0, byte(0)
-	for _, c := range text {
-		if k == len(out) {
-			break
+	dst = slices.Grow(dst, limit+wordBytes) // the last word may reach beyond the limit
+	out := dst[n : n+limit+wordBytes]
+	k, before := 0, firstByte // as if a blank came before
+	for k < limit && len(text) > 0 {
+		x, size := eachOne*uint64(' '), wordBytes
+		if len(text) >= wordBytes {
+			x = loadWord(text)
+		} else {
+			x, size = partialWord(text, ' '), len(text)
 		}
-		c = withoutBlank[c]
-		out[k] = c ^ ' '
-		k += int(uint(c|before)+255) >> 8 // 0 if both are white space, else 1
-		before = c
+		text = text[size:]
+		space := maskSpace(x)
+		again := space & (space<<8 | before)
+		before = space >> 56
+		x, size = withoutBytes(withBlanks(x, space), again)
+		storeWord(out[k:], x)
+		k += size
 	}
-	return dst[:n+len(bytes.TrimRight(out[:k], " "))]
+	return dst[:n+len(bytes.TrimRight(out[:min(k, limit)], " "))]
 }
-
-// withoutBlank is c ^ ' ' for each byte c, and 0 for all white space.
-var withoutBlank = func() (t [256]byte) {
-	for c := range t {
-		if t[c] = byte(c) ^ ' '; '\t' <= c && c <= '\r' {
-			t[c] = 0
-		}
-	}
-	return t
-}()

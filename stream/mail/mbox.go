@@ -105,4 +105,15 @@ func isQuotedFrom(line []byte) bool {
 	return len(rest) < len(line) && bytes.HasPrefix(rest, fromPrefix)
 }
 
-func isEmptyLine(b []byte) bool { return string(b) == "\n" || string(b) == "\r\n" }
+func isEmptyLine(b []byte) bool { return len(b) > 0 && emptyLine(b) == len(b) }
+
+// emptyLine returns the length of the empty line at the start of b, and 0 without one.
+func emptyLine(b []byte) int {
+	switch {
+	case len(b) > 0 && b[0] == '\n':
+		return 1
+	case len(b) > 1 && b[0] == '\r' && b[1] == '\n':
+		return 2
+	}
+	return 0
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unsafe"
 )
 
 // Limits of one message. What lies beyond them is read as raw text, and
@@ -71,9 +72,9 @@ func parse(raw []byte, growth int) Message {
 		s.reason = "larger than 25 MiB: the rest is missing"
 	}
 
-	m := Message{Subject: []byte{}}
+	var m Message
 	s.readHead(&m)
-	m.Text = make([]byte, 0, min(len(raw), MaxText))
+	s.text = s.text[:0]
 	budget := growth * len(raw)
 	for i := range s.entities {
 		e := &s.entities[i]
@@ -85,20 +86,25 @@ func parse(raw []byte, growth int) Message {
 		if e.attachment || e.kind == otherPart {
 			m.Attachments++
 		}
-		if len(m.Text) > 0 && m.Text[len(m.Text)-1] != '\n' {
-			m.Text = append(m.Text, '\n')
+		if n := len(s.text); n > 0 && s.text[n-1] != '\n' {
+			s.text = append(s.text, '\n')
 		}
 		if e.kind == otherPart {
-			m.Text = appendPlaceholder(m.Text, e.mediaType)
+			s.text = appendPlaceholder(s.text, e.mediaType)
 			continue
 		}
 		m.HTML = m.HTML || e.html
-		m.Text = s.appendText(m.Text, e, s.bytes(e.body))
-		if len(m.Text) > budget {
-			m.Text = truncate(m.Text, budget)
+		s.text = s.appendText(s.text, e, s.bytes(e.body))
+		if len(s.text) > budget {
+			s.text = truncate(s.text, budget)
 			s.fail("decoded text is more than %d times the message", growth)
 			break
 		}
+	}
+	if m.Text = s.text; cap(s.text) > maxScratch {
+		s.text = nil // it is the message's
+	} else {
+		m.Text = append([]byte{}, s.text...)
 	}
 	m.BodyBytes = min(m.BodyBytes, MaxSize) // more can only be forged
 	m.Reason = s.reason
@@ -118,11 +124,19 @@ func appendPlaceholder(dst, mediaType []byte) []byte {
 // lower changes ASCII capitals in place. (bytes.ToLower would change other letters.)
 func lower(b []byte) {
 	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
+		b[i] = lowerCase[c]
 	}
 }
+
+// lowerCase maps the capitals of ASCII to small letters, and all other bytes to themselves.
+var lowerCase = func() (t [256]byte) {
+	for c := range t {
+		if t[c] = byte(c); 'A' <= c && c <= 'Z' {
+			t[c] += 'a' - 'A'
+		}
+	}
+	return t
+}()
 
 // fail records why something is read as raw text. The first reason stays.
 func (s *scanner) fail(format string, args ...any) {
@@ -133,16 +147,20 @@ func (s *scanner) fail(format string, args ...any) {
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
+// maxScratch bounds the buffers that a scanner keeps.
+const maxScratch = 1 << 20
+
 // release returns the scanner to the pool, without the memory of a giant message.
 func (s *scanner) release() {
-	const maxScratch = 1 << 20
 	s.raw = nil
 	clear(s.entities) // they point into raw
 	clear(s.open)
-	if cap(s.scratch) > maxScratch {
-		s.scratch = nil
+	for _, buffer := range []*[]byte{&s.scratch, &s.converted, &s.head, &s.text} {
+		if cap(*buffer) > maxScratch {
+			*buffer = nil
+		}
 	}
-	if cap(s.fields) > maxScratch/32 {
+	if cap(s.fields) > maxScratch/int(unsafe.Sizeof(field{})) {
 		s.fields = nil
 	}
 	scanners.Put(s)

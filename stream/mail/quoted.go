@@ -1,9 +1,87 @@
 package mail
 
 import (
+	"bytes"
 	"io"
 	"mime/quotedprintable"
+	"slices"
 )
+
+// maxStrictLine is the longest line, with its line end, that [quotedprintable.Reader] takes.
+const maxStrictLine = 4096
+
+// appendStrictQuoted appends what [quotedprintable.Reader] makes of body. ok is false where that returns an error:
+// a control character, a "=" before a carriage return or before a soft line break, blanks within a soft line break's
+// line end, a "=" alone on the last line, and a line of more than maxStrictLine.
+//
+// It is several times as fast, because it reads a word at a time up to the next "=" or control character.
+func appendStrictQuoted(dst, body []byte) (_ []byte, ok bool) {
+	for len(body) > 0 {
+		end := lineEnd(body, 0)
+		line := body[:end]
+		body = body[end:]
+		ended := line[end-1] == '\n'
+		if end > maxStrictLine || end == maxStrictLine && !ended {
+			return dst, false
+		}
+		text := line
+		for len(text) > 0 && isQuotedSpace(text[len(text)-1]) {
+			text = text[:len(text)-1]
+		}
+		soft := len(text) > 0 && text[len(text)-1] == '='
+		if soft {
+			after := bytes.TrimLeft(line[len(text):], " \t")
+			text = text[:len(text)-1]
+			if !isEmptyLine(after) && (len(after) > 0 || len(text) == 0 || ended) {
+				return dst, false
+			}
+		}
+		if dst, ok = appendStrictLine(dst, text); !ok {
+			return dst, false
+		}
+		if !soft && ended {
+			if bytes.HasSuffix(line, []byte("\r\n")) {
+				dst = append(dst, '\r')
+			}
+			dst = append(dst, '\n')
+		}
+	}
+	return dst, true
+}
+
+// isQuotedSpace reports whether c is dropped at the end of a line.
+func isQuotedSpace(c byte) bool { return c == '\n' || c == '\r' || c == ' ' || c == '\t' }
+
+// appendStrictLine appends a line without its end, for appendStrictQuoted.
+func appendStrictLine(dst, text []byte) (_ []byte, ok bool) {
+	dst = slices.Grow(dst, len(text)+wordBytes)
+	out, k := dst[:cap(dst)], len(dst)
+	for len(text) > 0 {
+		var x uint64
+		if len(text) >= wordBytes {
+			x = loadWord(text)
+		} else {
+			x = partialWord(text, ' ')
+		}
+		special := maskEqual(x, '=') | maskBelow(x, ' ')&^maskEqual(x, '\t') | maskEqual(x, 0x7f)
+		storeWord(out[k:], x)
+		n := min(firstOf(special), len(text))
+		k, text = k+n, text[n:]
+		if special == 0 {
+			continue
+		}
+		c, size := text[0], 1
+		switch {
+		case c == '=' && len(text) > 2 && isHex(text[1]) && isHex(text[2]):
+			c, size = hexValue[text[1]]<<4|hexValue[text[2]], 3
+		case c == '=' && (len(text) == 1 || text[1] == '\r'), c != '=' && c != '\r':
+			return dst, false
+		}
+		out[k] = c
+		k, text = k+1, text[size:]
+	}
+	return out[:k], true
+}
 
 // lenientQuoted decodes quoted-printable that keeps too little of RFC 2045, section 6.7. A "=" that begins neither an
 // escape nor a soft line break stands for itself, and so does a byte that should have been escaped. Such bytes are
@@ -81,6 +159,15 @@ func endsEscape(b []byte) bool {
 	return len(b) > 1 && (b[0] == '\r' && b[1] == '\n' || isHex(b[0]) && isHex(b[1]))
 }
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' || 'a' <= c && c <= 'f'
-}
+func isHex(c byte) bool { return hexValue[c] < 16 }
+
+// hexValue is the value of a hexadecimal digit, and 0xff of what is none.
+var hexValue = func() (values [256]byte) {
+	for c := range values {
+		values[c] = 0xff
+	}
+	for i := range byte(16) {
+		values["0123456789ABCDEF"[i]], values["0123456789abcdef"[i]] = i, i
+	}
+	return values
+}()

@@ -23,10 +23,13 @@ const (
 // A reducedField is a field or a stray line as Reduce writes it, perhaps without its
 // line end.
 type reducedField struct {
-	text  []byte
-	colon int // in text; −1 for a stray line
-	known knownField
+	text           []byte
+	nameEnd, colon int // in text; −1 is the colon of a stray line
+	named, known   knownField
 }
+
+// name returns the name of a field that is no stray line.
+func (f *reducedField) name() []byte { return f.text[:f.nameEnd] }
 
 // reducedFields yields, in order, what Reduce keeps of a header in about limit bytes:
 // every known field within its own bound, and others from the start while there is
@@ -35,27 +38,39 @@ type reducedField struct {
 func (s *scanner) reducedFields(e *entity, limit int) iter.Seq[reducedField] {
 	return func(yield func(reducedField) bool) {
 		fields := s.fields[e.fields.start:e.fields.end]
-		var known [knownFields][]byte
+		var shortened [knownFields][]byte
 		room := limit - bytesRoom
 		begun := false
-		for _, f := range fields {
-			if f.known != otherField && f.known != bytesField {
-				known[f.known] = s.shorten(e, f, limit)
-				room -= lengthWithEnd(known[f.known])
+		for i := range fields {
+			f := &fields[i]
+			if f.known == otherField || f.known == bytesField {
+				continue
 			}
+			text := s.raw[f.start:f.end]
+			if len(text) > knownLimit(f.known, limit) {
+				text = s.shorten(e, f)
+				shortened[f.known] = text
+			}
+			room -= lengthWithEnd(text)
 		}
-		for i, f := range fields {
+		for i := range fields {
+			f := &fields[i]
 			text := s.raw[f.start:f.end]
 			switch {
 			case f.known == bytesField:
 				continue
 			case f.known != otherField:
 				begun = true
-				if !yield(reducedField{known[f.known], fieldColon(known[f.known]), f.known}) {
+				r := reducedField{text, f.nameEnd - f.start, f.colon - f.start, f.named, f.known}
+				if short := shortened[f.known]; short != nil {
+					r.text = short
+					r.nameEnd, r.colon = fieldName(short)
+				}
+				if !yield(r) {
 					return
 				}
 				continue
-			case room <= 0, f.colon >= 0 && equalFold(s.name(f), knownNames[bytesField]):
+			case room <= 0, f.named == bytesField:
 				continue
 			}
 			need := lengthWithEnd(text)
@@ -64,8 +79,8 @@ func (s *scanner) reducedFields(e *entity, limit int) iter.Seq[reducedField] {
 				if !begun || i+1 == len(fields) || fields[i+1].start != f.end || fields[i+1].known == bytesField {
 					continue
 				}
-				if next := fields[i+1]; next.known == otherField {
-					if equalFold(s.name(next), knownNames[bytesField]) {
+				if next := &fields[i+1]; next.known == otherField {
+					if next.named == bytesField {
 						continue
 					}
 					need += lengthWithEnd(s.raw[next.start:next.end])
@@ -89,7 +104,7 @@ func (s *scanner) reducedFields(e *entity, limit int) iter.Seq[reducedField] {
 				continue
 			}
 			begun = true
-			if !yield(reducedField{text: text, colon: f.colon - f.start}) {
+			if !yield(reducedField{text, f.nameEnd - f.start, f.colon - f.start, f.named, otherField}) {
 				return
 			}
 		}
@@ -116,19 +131,22 @@ func cutField(text []byte, n int) []byte {
 	return text
 }
 
-// shorten returns a known field, or if it is too long, a new one with the same
-// meaning.
-func (s *scanner) shorten(e *entity, f field, limit int) []byte {
-	text := s.raw[f.start:f.end]
+// knownLimit bounds a known field, in a header of about limit bytes.
+func knownLimit(k knownField, limit int) int {
+	switch k {
+	case subjectField:
+		return maxSubject
+	case fromField:
+		return maxSender
+	case messageIDField:
+		return len("Message-ID: ") + maxMessageID
+	}
+	return min(maxStructural, limit/4)
+}
+
+// shorten returns, for a known field that is too long, a new one with the same meaning.
+func (s *scanner) shorten(e *entity, f *field) []byte {
 	value := s.raw[f.colon+1 : f.end]
-	limits := [knownFields]int{subjectField: maxSubject, fromField: maxSender,
-		messageIDField: len("Message-ID: ") + maxMessageID}
-	if limits[f.known] == 0 {
-		limits[f.known] = min(maxStructural, limit/4)
-	}
-	if len(text) <= limits[f.known] {
-		return text
-	}
 	switch f.known {
 	case contentTypeField:
 		return e.contentType()

@@ -6,8 +6,8 @@ import (
 )
 
 // A scanner finds the structure of a message without copying: every entity is two byte
-// ranges, its header and its body. scan sets all fields. Later only lenientBytes,
-// reason and scratch change.
+// ranges, its header and its body. scan sets all fields but the buffers. Later only
+// lenientBytes, reason and the buffers change.
 type scanner struct {
 	raw      []byte
 	from     span            // the mbox "From " line with its line end; may be empty
@@ -16,7 +16,11 @@ type scanner struct {
 	open     []openMultipart // innermost last
 	gaps     []span          // preambles and epilogues, which no mail program shows
 	reason   string          // the first reason for reading something as raw text
-	scratch  []byte          // a decoded body or header value; valid until the next one
+
+	scratch   []byte // a decoded body or header value; valid until the next one
+	converted []byte // an HTML body in UTF-8; valid until the next one
+	head      []byte // for Message.Head
+	text      []byte // for Message.Text
 
 	// lenientBytes counts bytes given to the lenient decoder for one message.
 	lenientBytes int
@@ -77,10 +81,8 @@ const (
 // scan reads raw in one pass. It looks for the boundaries of all open multiparts at
 // once, so depth does not multiply the work.
 func (s *scanner) scan(raw []byte) {
-	*s = scanner{
-		raw: raw, entities: s.entities[:0], fields: s.fields[:0],
-		open: s.open[:0], gaps: s.gaps[:0], scratch: s.scratch,
-	}
+	s.raw, s.entities, s.fields = raw, s.entities[:0], s.fields[:0]
+	s.open, s.gaps, s.reason, s.lenientBytes = s.open[:0], s.gaps[:0], "", 0
 	pos := len(FromLine(raw))
 	s.from.end = pos
 	depth, digest := 0, false
