@@ -342,12 +342,16 @@ func appendUTF8(dst, b []byte) []byte {
 		return append(dst, b...)
 	}
 	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError && size == 1 {
-			r = charmap.Windows1252.DecodeByte(b[0])
+		dst = append(dst, b[:n]...)
+		for b = b[n:]; len(b) > 0 && b[0] >= utf8.RuneSelf; {
+			r, size := utf8.DecodeRune(b)
+			if r == utf8.RuneError && size == 1 {
+				r = charmap.Windows1252.DecodeByte(b[0])
+			}
+			dst = utf8.AppendRune(dst, r)
+			b = b[size:]
 		}
-		dst = utf8.AppendRune(dst, r)
-		b = b[size:]
+		n = asciiLen(b)
 	}
 	return dst
 }

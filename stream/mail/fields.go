@@ -143,39 +143,49 @@ var nameByte = func() (t [256]bool) {
 }()
 
 // appendUnfolded appends the lines of v, trimmed, with one space between them.
-func appendUnfolded(dst, v []byte) []byte { return unfold(dst, v, appendBytes) }
-
-// appendUnfoldedUTF8 is appendUTF8 of the unfolded v.
-func appendUnfoldedUTF8(dst, v []byte) []byte { return unfold(dst, v, appendUTF8) }
-
-func appendBytes(dst, b []byte) []byte { return append(dst, b...) }
-
-func unfold(dst, v []byte, add func(dst, b []byte) []byte) []byte {
+func appendUnfolded(dst, v []byte) []byte {
 	n := len(dst)
 	for len(v) > 0 {
-		end := lineEnd(v, 0)
-		line := trimLine(v[:end])
-		if v = v[end:]; len(line) == 0 {
+		var line []byte
+		if line, v = cutFolded(v); len(line) == 0 {
 			continue
 		}
 		if len(dst) > n {
 			dst = append(dst, ' ')
 		}
-		dst = add(dst, line)
+		dst = append(dst, line...)
 	}
 	return dst
 }
 
-// trimLine returns a line without the blanks around it and without its end.
-func trimLine(line []byte) []byte {
-	line = bytes.TrimSuffix(line, []byte("\n"))
+// appendUnfoldedUTF8 appends the unfolded v as [appendUTF8] does.
+func appendUnfoldedUTF8(dst, v []byte) []byte {
+	n := len(dst)
+	for len(v) > 0 {
+		var line []byte
+		if line, v = cutFolded(v); len(line) == 0 {
+			continue
+		}
+		if len(dst) > n {
+			dst = append(dst, ' ')
+		}
+		dst = appendUTF8(dst, line)
+	}
+	return dst
+}
+
+// cutFolded cuts the first line off v, and trims it.
+func cutFolded(v []byte) (line, rest []byte) {
+	end := lineEnd(v, 0)
+	line, rest = v[:end], v[end:]
 	for len(line) > 0 && isFolding(line[0]) {
 		line = line[1:]
 	}
 	for len(line) > 0 && isFolding(line[len(line)-1]) {
 		line = line[:len(line)-1]
 	}
-	return line
+	return line, rest
 }
 
-func isFolding(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+// isFolding reports whether c is white space between and around the lines of a field.
+func isFolding(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

@@ -158,7 +158,7 @@ func (h *structure) classify(e *entity, inDigest bool) (boundary []byte, digest 
 	e.encoding = parseEncoding(h.values[encodingField])
 	e.declared = e.encoding
 	e.attachment = hasPrefixFold(h.values[dispositionField], "attachment")
-	if v := h.values[bytesField]; len(v) <= len("26214400") {
+	if v := h.values[bytesField]; len(v) > 0 && len(v) <= len("26214400") {
 		if n, err := strconv.ParseUint(string(v), 10, 32); err == nil && n <= MaxSize {
 			e.uncutBytes = int(n)
 		}

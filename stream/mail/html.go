@@ -147,20 +147,18 @@ const (
 )
 
 func elementOf(name []byte) element {
-	var lower [len("textarea")]byte
-	if len(name) > len(lower) {
-		return inline
-	}
-	for i, c := range name {
-		lower[i] = lowerCase[c]
-	}
-	switch string(lower[:len(name)]) {
-	case "p", "br", "td", "div":
-		return spacing
-	case "style", "script":
-		return hidden
-	case "title", "textarea":
-		return plain
+	switch len(name) {
+	case 1, 2, 3:
+		if equalFold(name, "p") || equalFold(name, "br") || equalFold(name, "td") || equalFold(name, "div") {
+			return spacing
+		}
+	case 5, 6, 8:
+		if equalFold(name, "style") || equalFold(name, "script") {
+			return hidden
+		}
+		if equalFold(name, "title") || equalFold(name, "textarea") {
+			return plain
+		}
 	}
 	return inline
 }
@@ -319,12 +317,11 @@ func (f *folder) done() []byte {
 
 // text writes b up to the first "<" or "&", and returns the rest, which begins with it.
 func (f *folder) text(b []byte) (rest []byte) {
-	const noBreak = 0xC2 // begins a no-break space, and other characters
-	f.dst = slices.Grow(f.dst, len(b)+wordBytes)
+	f.dst = slices.Grow(f.dst, len(b)+wordBytes) // the last word may reach beyond the text
 	out, k := f.dst[:cap(f.dst)], len(f.dst)
-	before := uint64(0) // firstByte: a blank would be the second or the first
+	before := uint64(0)
 	if k == f.start || out[k-1] == ' ' {
-		before = firstByte
+		before = firstByte // white space comes before, or nothing
 	}
 	for len(b) > 0 {
 		var x, stop uint64
@@ -333,27 +330,25 @@ func (f *folder) text(b []byte) (rest []byte) {
 		} else {
 			x, stop = partialWord(b, 0), firstByte<<(8*len(b))
 		}
-		stop |= maskEqual(x, '<') | maskEqual(x, '&') | maskEqual(x, noBreak)
+		low := x & eachLow
+		// 0xC2 begins a no-break space, and other characters.
+		stop |= (^(differs(low, '<')&differs(low, '&') | x) | x&^differs(low, 0xC2&0x7f)) & eachHigh
 		space := maskSpace(x)
-		again := space & (space<<8 | before)
+		again := space & (space<<8 | before) & (stop&-stop - 1)
+		x, n := withoutBytes(withBlanks(x, space), again)
+		storeWord(out[k:], x)
 		if stop == 0 {
-			x, n := withoutBytes(withBlanks(x, space), again)
-			storeWord(out[k:], x)
 			k, b, before = k+n, b[wordBytes:], space>>56
 			continue
 		}
-		n := firstOf(stop)
-		x, size := withoutBytes(withBlanks(x, space), again&(stop&-stop-1))
-		storeWord(out[k:], x)
-		k, b = k+size-(wordBytes-n), b[n:]
-		if n > 0 {
-			before = space >> (8 * (n - 1)) & firstByte
-		}
-		if len(b) == 0 || b[0] != noBreak {
+		taken := firstOf(stop)
+		k, b = k+n-(wordBytes-taken), b[taken:]
+		if len(b) == 0 || b[0] != 0xC2 {
 			break
 		}
+		before = (space<<8 | before) >> (8 * taken) & firstByte
 		if len(b) == 1 || b[1] != 0xA0 {
-			out[k] = noBreak
+			out[k] = 0xC2
 			k, b, before = k+1, b[1:], 0
 			continue
 		}

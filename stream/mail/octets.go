@@ -23,20 +23,20 @@ func loadWord(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 // storeWord sets the first eight bytes of b.
 func storeWord(b []byte, x uint64) { binary.LittleEndian.PutUint64(b, x) }
 
-// maskEqual names the bytes of x that are c.
-func maskEqual(x uint64, c byte) uint64 {
-	x ^= eachOne * uint64(c)
-	return ^((x&eachLow + eachLow) | x) & eachHigh
-}
+// Comparisons take the lower seven bits of each byte, x&eachLow. The highest bit of each byte is the answer, and its
+// other bits mean nothing.
 
-// maskBelow names the bytes of x below c, which is ASCII.
-func maskBelow(x uint64, c byte) uint64 {
-	return ^((x&eachLow + eachOne*uint64(0x80-c)) | x) & eachHigh
-}
+func differs(low uint64, c byte) uint64 { return low ^ eachOne*uint64(c) + eachLow }
+
+func atLeast(low uint64, c byte) uint64 { return low + eachOne*uint64(0x80-c) }
+
+// maskEqual names the bytes of x that are c, which is ASCII.
+func maskEqual(x uint64, c byte) uint64 { return ^(differs(x&eachLow, c) | x) & eachHigh }
 
 // maskSpace names the white space of ASCII in x: '\t' to '\r', and the blank.
 func maskSpace(x uint64) uint64 {
-	return maskBelow(x, '\r'+1)&^maskBelow(x, '\t') | maskEqual(x, ' ')
+	low := x & eachLow
+	return (atLeast(low, '\t')&^atLeast(low, '\r'+1) | ^differs(low, ' ')) &^ x & eachHigh
 }
 
 // withBlanks returns x with a blank in place of the bytes that mask names.
@@ -51,20 +51,23 @@ func firstOf(mask uint64) int { return bits.TrailingZeros64(mask) / 8 }
 // withoutBytes removes the bytes of x that mask names. The others move together, and size is their number.
 func withoutBytes(x, mask uint64) (_ uint64, size int) {
 	size = wordBytes
-	for mask != 0 {
-		below := mask&-mask>>7 - 1 // all bits before the first of these bytes
-		x = x&below | x>>8&^below
-		mask = mask & (mask - 1) >> 8
-		size--
+	for mask != 0 { // a run of bytes each time
+		first := firstOf(mask)
+		n := firstOf(^(mask>>(8*first) | eachLow))
+		below := uint64(1)<<(8*first) - 1
+		x = x&below | x>>(8*n)&^below
+		mask = mask >> (8 * n) &^ below
+		size -= n
 	}
 	return x, size
 }
 
-// partialWord returns the word of b, which is shorter than a word, filled up with c.
+// partialWord returns the word of b, which is not empty and shorter than a word, filled up with c.
 func partialWord(b []byte, c byte) uint64 {
-	x := eachOne * uint64(c)
-	for i, d := range b {
-		x ^= uint64(d^c) << (8 * i)
+	n := len(b)
+	x := eachOne * uint64(c) << (8 * n)
+	if n >= 4 {
+		return x | uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<(8*(n-4))
 	}
-	return x
+	return x | uint64(b[0]) | uint64(b[n/2])<<(8*(n/2)) | uint64(b[n-1])<<(8*(n-1))
 }

@@ -16,6 +16,10 @@ const maxStrictLine = 4096
 //
 // It is several times as fast, because it reads a word at a time up to the next "=" or control character.
 func appendStrictQuoted(dst, body []byte) (_ []byte, ok bool) {
+	n := len(dst)
+	dst = slices.Grow(dst, len(body)+wordBytes) // the last word may reach beyond the text
+	out := dst[n:cap(dst)]
+	k := 0
 	for len(body) > 0 {
 		end := lineEnd(body, 0)
 		line := body[:end]
@@ -25,37 +29,39 @@ func appendStrictQuoted(dst, body []byte) (_ []byte, ok bool) {
 			return dst, false
 		}
 		text := line
-		for len(text) > 0 && isQuotedSpace(text[len(text)-1]) {
+		for len(text) > 0 && isFolding(text[len(text)-1]) {
 			text = text[:len(text)-1]
 		}
-		soft := len(text) > 0 && text[len(text)-1] == '='
-		if soft {
-			after := bytes.TrimLeft(line[len(text):], " \t")
+		if len(text) > 0 && text[len(text)-1] == '=' {
+			after := line[len(text):]
 			text = text[:len(text)-1]
-			if !isEmptyLine(after) && (len(after) > 0 || len(text) == 0 || ended) {
+			if !softBreak(after) && (ended || len(text) == 0 || len(bytes.TrimLeft(after, " \t")) > 0) {
 				return dst, false
 			}
+			ended = false
 		}
-		if dst, ok = appendStrictLine(dst, text); !ok {
+		if k, ok = strictLine(out, k, text); !ok {
 			return dst, false
 		}
-		if !soft && ended {
-			if bytes.HasSuffix(line, []byte("\r\n")) {
-				dst = append(dst, '\r')
+		if ended {
+			if len(line) > 1 && line[len(line)-2] == '\r' {
+				out[k] = '\r'
+				k++
 			}
-			dst = append(dst, '\n')
+			out[k] = '\n'
+			k++
 		}
 	}
-	return dst, true
+	return dst[:n+k], true
 }
 
-// isQuotedSpace reports whether c is dropped at the end of a line.
-func isQuotedSpace(c byte) bool { return c == '\n' || c == '\r' || c == ' ' || c == '\t' }
+// softBreak reports whether after, which follows the "=" of a soft line break, is blanks and a line end.
+func softBreak(after []byte) bool {
+	return isEmptyLine(after) || isEmptyLine(bytes.TrimLeft(after, " \t"))
+}
 
-// appendStrictLine appends a line without its end, for appendStrictQuoted.
-func appendStrictLine(dst, text []byte) (_ []byte, ok bool) {
-	dst = slices.Grow(dst, len(text)+wordBytes)
-	out, k := dst[:cap(dst)], len(dst)
+// strictLine sets out[k:] to a line without its end, for appendStrictQuoted, and returns where it ends there.
+func strictLine(out []byte, k int, text []byte) (end int, ok bool) {
 	for len(text) > 0 {
 		var x uint64
 		if len(text) >= wordBytes {
@@ -63,7 +69,8 @@ func appendStrictLine(dst, text []byte) (_ []byte, ok bool) {
 		} else {
 			x = partialWord(text, ' ')
 		}
-		special := maskEqual(x, '=') | maskBelow(x, ' ')&^maskEqual(x, '\t') | maskEqual(x, 0x7f)
+		low := x & eachLow
+		special := ^(differs(low, '=')&atLeast(low, ' ')&differs(low, 0x7f) | x) & eachHigh
 		storeWord(out[k:], x)
 		n := min(firstOf(special), len(text))
 		k, text = k+n, text[n:]
@@ -74,13 +81,13 @@ func appendStrictLine(dst, text []byte) (_ []byte, ok bool) {
 		switch {
 		case c == '=' && len(text) > 2 && isHex(text[1]) && isHex(text[2]):
 			c, size = hexValue[text[1]]<<4|hexValue[text[2]], 3
-		case c == '=' && (len(text) == 1 || text[1] == '\r'), c != '=' && c != '\r':
-			return dst, false
+		case c == '=' && (len(text) == 1 || text[1] == '\r'), c != '=' && c != '\r' && c != '\t':
+			return k, false
 		}
 		out[k] = c
 		k, text = k+1, text[size:]
 	}
-	return out[:k], true
+	return k, true
 }
 
 // lenientQuoted decodes quoted-printable that keeps too little of RFC 2045, section 6.7. A "=" that begins neither an
