@@ -92,6 +92,45 @@ func FuzzLenientBase64(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkLenientBase64(t, body) })
 }
 
+// checkStrictBase64 checks that what appendStrictBase64 decodes, go-message does as well.
+func checkStrictBase64(t *testing.T, body []byte) {
+	t.Helper()
+	got, ok := appendStrictBase64([]byte("before"), body)
+	want, wantOK := appendStreamedBase64(nil, body)
+	if ok && (!wantOK || string(got) != "before"+string(want)) {
+		t.Errorf("appendStrictBase64(%.200q) = %.200q; go-message makes of it %.200q, %t", body, got, want, wantOK)
+	}
+}
+
+func TestStrictBase64(t *testing.T) {
+	if got, ok := appendStrictBase64(nil, []byte("QUJDREVG\r\nQUJDRA\n")); ok {
+		t.Errorf("half a group is %q", got)
+	}
+	if got, ok := appendStrictBase64(nil, []byte("QUJDREVG\r\n \n  QUJDRA==\t\n")); !ok || string(got) != "ABCDEFABCD" {
+		t.Errorf("got %q, %t", got, ok)
+	}
+	noise := rand.New(rand.NewPCG(13, 14))
+	const kinds = "ABab01+/\n\n\r== \t!\xa1"
+	for range 50_000 {
+		body := make([]byte, noise.IntN(32)<<noise.IntN(7))
+		some := kinds[:1+noise.IntN(len(kinds))]
+		for i := range body {
+			if body[i] = some[noise.IntN(len(some))]; i%5 == 4 {
+				body[i] = '\n'
+			}
+		}
+		checkStrictBase64(t, body)
+	}
+}
+
+func FuzzStrictBase64(f *testing.F) {
+	for _, body := range brokenBase64(64) {
+		f.Add(body)
+	}
+	f.Add([]byte("QUJDREVG\r\n \n  QUJDRA==\t\n"))
+	f.Fuzz(func(t *testing.T, body []byte) { checkStrictBase64(t, body) })
+}
+
 // A byte that is out of place costs no allocation. enmime makes several for each, so
 // that 1 MB of punctuation took twenty times as long as 1 MB of ordinary base64.
 func TestBrokenBase64Allocates(t *testing.T) {

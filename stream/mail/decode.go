@@ -83,24 +83,18 @@ func withoutCarriageReturns(b []byte) []byte {
 	return b[:kept]
 }
 
-// decodeTransfer undoes a transfer encoding. It tries go-message, which is strict, then
-// base64 up to the first line that is not base64, then it skips errors as enmime does. If
-// all fail, it returns body. The result may be s.scratch.
+// decodeTransfer undoes a transfer encoding. It tries the strict rules, then base64 up to
+// the first line that is not base64, then it skips errors as enmime does. If all fail, it
+// returns body. The result may be s.scratch.
 func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
+	var ok bool
 	if enc == quotedPrintable {
-		var ok bool
-		if s.scratch, ok = appendStrictQuoted(s.scratch[:0], body); ok {
-			return s.scratch
-		}
-		return s.decodeLenient(enc, body)
+		s.scratch, ok = appendStrictQuoted(s.scratch[:0], body)
+	} else if s.scratch, ok = appendStrictBase64(s.scratch[:0], body); !ok {
+		s.scratch, ok = appendStreamedBase64(s.scratch[:0], body)
 	}
-	var header gomessage.Header
-	header.Set("Content-Transfer-Encoding", enc.name())
-	entity, err := gomessage.New(header, bytes.NewReader(body))
-	if err == nil {
-		if s.scratch, err = appendAll(s.scratch[:0], entity.Body); err == nil {
-			return s.scratch
-		}
+	if ok {
+		return s.scratch
 	}
 	if n := base64End(body); enc == base64Encoding && n < len(body) {
 		decoded := bytes.Clone(s.decodeTransfer(enc, body[:n]))
@@ -109,6 +103,41 @@ func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
 	return s.decodeLenient(enc, body)
 }
 
+// appendStreamedBase64 appends what go-message makes of base64. ok is false where that
+// returns an error. It reads all that appendStrictBase64 does, and accepts padding within
+// base64 where a buffer of encoding/base64 ends.
+func appendStreamedBase64(dst, body []byte) (_ []byte, ok bool) {
+	var header gomessage.Header
+	header.Set("Content-Transfer-Encoding", base64Encoding.name())
+	entity, err := gomessage.New(header, bytes.NewReader(body))
+	if err == nil {
+		dst, err = appendAll(dst, entity.Body)
+	}
+	return dst, err == nil
+}
+
+// appendStrictBase64 appends base64 decoded. ok is false if a line does not have groups of
+// four digits, and after a line with padding.
+func appendStrictBase64(dst, body []byte) (_ []byte, ok bool) {
+	padded := false
+	for len(body) > 0 {
+		var line []byte
+		if line, body = cutFolded(body); len(line) == 0 {
+			continue
+		}
+		if padded || len(line)%4 != 0 {
+			return dst, false
+		}
+		var err error
+		if dst, err = base64.StdEncoding.AppendDecode(dst, line); err != nil {
+			return dst, false
+		}
+		padded = line[len(line)-1] == '='
+	}
+	return dst, true
+}
+
+// decodeLenient undoes a broken transfer encoding.
 func (s *scanner) decodeLenient(enc encoding, body []byte) []byte {
 	if s.lenientBytes += len(body); s.lenientBytes > maxLenient {
 		return s.decodeFast(enc, body)

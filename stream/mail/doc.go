@@ -68,8 +68,8 @@
 //
 // # Why not a library
 //
-// Transfer encodings and charsets are go-message's, character references
-// are x/net/html's. The rest is written here. net/mail, go-message and enmime refuse
+// Most charsets are go-message's, character references are x/net/html's. The rest is
+// written here, to the byte as these read it. net/mail, go-message and enmime refuse
 // malformed headers that old and hostile mail has, give no byte positions, and write
 // headers in a form of their own. mime.WordDecoder and mime.ParseMediaType refuse
 // what mail programs show. stripHTML says why it is not x/net/html's tokenizer.

@@ -10,16 +10,12 @@ import (
 // maxStrictLine is the longest line, with its line end, that [quotedprintable.Reader] takes.
 const maxStrictLine = 4096
 
-// appendStrictQuoted appends what [quotedprintable.Reader] makes of body. ok is false where that returns an error:
-// a control character, a "=" before a carriage return or before a soft line break, blanks within a soft line break's
-// line end, a "=" alone on the last line, and a line of more than maxStrictLine.
+// appendStrictQuoted appends what [quotedprintable.Reader] makes of body. ok is false where that returns an error: a
+// control character, a "=" before a carriage return or before that of a soft line break, anything but blanks between
+// that one and the line end, a "=" alone on the last line, and a line of more than maxStrictLine.
 //
 // It is several times as fast, because it reads a word at a time up to the next "=" or control character.
 func appendStrictQuoted(dst, body []byte) (_ []byte, ok bool) {
-	n := len(dst)
-	dst = slices.Grow(dst, len(body)+wordBytes) // the last word may reach beyond the text
-	out := dst[n:cap(dst)]
-	k := 0
 	for len(body) > 0 {
 		end := lineEnd(body, 0)
 		line := body[:end]
@@ -32,36 +28,34 @@ func appendStrictQuoted(dst, body []byte) (_ []byte, ok bool) {
 		for len(text) > 0 && isFolding(text[len(text)-1]) {
 			text = text[:len(text)-1]
 		}
-		if len(text) > 0 && text[len(text)-1] == '=' {
+		soft := len(text) > 0 && text[len(text)-1] == '='
+		if soft {
 			after := line[len(text):]
 			text = text[:len(text)-1]
-			if !softBreak(after) && (ended || len(text) == 0 || len(bytes.TrimLeft(after, " \t")) > 0) {
-				return dst, false
+			if !isEmptyLine(after) { // the frequent case needs no more
+				after = bytes.TrimLeft(after, " \t")
+				if !isEmptyLine(after) && (ended || len(after) > 0 || len(text) == 0) {
+					return dst, false
+				}
 			}
-			ended = false
 		}
-		if k, ok = strictLine(out, k, text); !ok {
+		if dst, ok = appendStrictLine(dst, text); !ok {
 			return dst, false
 		}
-		if ended {
-			if len(line) > 1 && line[len(line)-2] == '\r' {
-				out[k] = '\r'
-				k++
+		if ended && !soft {
+			if end > 1 && line[end-2] == '\r' {
+				dst = append(dst, '\r')
 			}
-			out[k] = '\n'
-			k++
+			dst = append(dst, '\n')
 		}
 	}
-	return dst[:n+k], true
+	return dst, true
 }
 
-// softBreak reports whether after, which follows the "=" of a soft line break, is blanks and a line end.
-func softBreak(after []byte) bool {
-	return isEmptyLine(after) || isEmptyLine(bytes.TrimLeft(after, " \t"))
-}
-
-// strictLine sets out[k:] to a line without its end, for appendStrictQuoted, and returns where it ends there.
-func strictLine(out []byte, k int, text []byte) (end int, ok bool) {
+// appendStrictLine appends a line without its end, for appendStrictQuoted.
+func appendStrictLine(dst, text []byte) (_ []byte, ok bool) {
+	dst = slices.Grow(dst, len(text)+wordBytes) // the last word may reach beyond the text
+	out, k := dst[:cap(dst)], len(dst)
 	for len(text) > 0 {
 		var x uint64
 		if len(text) >= wordBytes {
@@ -82,12 +76,12 @@ func strictLine(out []byte, k int, text []byte) (end int, ok bool) {
 		case c == '=' && len(text) > 2 && isHex(text[1]) && isHex(text[2]):
 			c, size = hexValue[text[1]]<<4|hexValue[text[2]], 3
 		case c == '=' && (len(text) == 1 || text[1] == '\r'), c != '=' && c != '\r' && c != '\t':
-			return k, false
+			return dst, false
 		}
 		out[k] = c
 		k, text = k+1, text[size:]
 	}
-	return k, true
+	return out[:k], true
 }
 
 // lenientQuoted decodes quoted-printable that keeps too little of RFC 2045, section 6.7. A "=" that begins neither an

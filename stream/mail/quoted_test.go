@@ -2,7 +2,9 @@ package mail
 
 import (
 	"bytes"
+	"io"
 	"math/rand/v2"
+	"mime/quotedprintable"
 	"strings"
 	"testing"
 )
@@ -52,4 +54,47 @@ func FuzzLenientQuoted(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) { checkLenientQuoted(t, body) })
+}
+
+// checkStrictQuoted holds appendStrictQuoted to the standard library.
+func checkStrictQuoted(t *testing.T, body []byte) {
+	t.Helper()
+	want, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(body)))
+	got, ok := appendStrictQuoted([]byte("before"), body)
+	if ok != (err == nil) || ok && string(got) != "before"+string(want) {
+		t.Errorf("appendStrictQuoted(%.200q) = %.200q, %t; mime/quotedprintable makes of it %.200q, %v", body, got, ok, want, err)
+	}
+}
+
+func TestStrictQuoted(t *testing.T) {
+	for c := range 256 {
+		for _, before := range []string{"", "=", "=4", "==", "\r", " ", "a\n", "1234567", "1234567="} {
+			for _, after := range []string{"", "1", "\n", "\r\n", " \t\n", "=", "=\n", "= \r\n", "=\r", "41\r\n", "12345678\n"} {
+				checkStrictQuoted(t, []byte(before+string([]byte{byte(c)})+after))
+			}
+		}
+	}
+	for n := maxStrictLine - 3; n < maxStrictLine+3; n++ {
+		line := strings.Repeat("x", n)
+		for _, body := range []string{line, line + "\n", "a\n" + line, "a\n" + line + "\r\nb", line + "=\n", line + "="} {
+			checkStrictQuoted(t, []byte(body))
+		}
+	}
+	noise := rand.New(rand.NewPCG(11, 12))
+	const kinds = "A=4f\r\nx==\t \xa1\xff\n=3D\x7f\x00"
+	for range 20_000 {
+		body := make([]byte, noise.IntN(64))
+		some := kinds[:1+noise.IntN(len(kinds))]
+		for i := range body {
+			body[i] = some[noise.IntN(len(some))]
+		}
+		checkStrictQuoted(t, body)
+	}
+}
+
+func FuzzStrictQuoted(f *testing.F) {
+	for _, body := range []string{"", "=", "=4", "a=zb", "=\r\nx", "a =3D\t\r\nb=20\nc= \n", strings.Repeat("é", 600)} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { checkStrictQuoted(t, body) })
 }
