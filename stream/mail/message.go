@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"unsafe"
 )
 
 // Limits of one message. What lies beyond them is read as raw text, and
@@ -160,7 +159,7 @@ func (s *scanner) release() {
 			*buffer = nil
 		}
 	}
-	if cap(s.fields) > maxScratch/int(unsafe.Sizeof(field{})) {
+	if cap(s.fields) > maxScratch/40 { // a field has 40 bytes
 		s.fields = nil
 	}
 	scanners.Put(s)

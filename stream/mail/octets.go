@@ -5,16 +5,15 @@ import (
 	"math/bits"
 )
 
-// A message is read eight bytes at a time where single bytes would cost a branch each. A word holds them, the
-// first in its lowest byte. A mask of a word has the highest bit of each byte that it names, and no other bit.
-// All masks are exact: no carry crosses from byte to byte.
+// Text is read eight bytes at a time, because a branch for each byte costs more than all else: where a word of a text
+// ends cannot be predicted. Here eight bytes are a word, the first of them its lowest. A mask of it has the highest bit
+// of each byte that it names, and no other bit. All masks are exact: no carry crosses from byte to byte.
 const (
 	wordBytes = 8
 	eachOne   = 0x0101010101010101
 	eachHigh  = eachOne << 7
 	eachLow   = eachHigh - eachOne
-	lastByte  = uint64(0x80) << 56 // in a mask
-	firstByte = uint64(0x80)       // in a mask
+	firstByte = uint64(0x80) // a mask
 )
 
 // loadWord returns the first eight bytes of b.
@@ -23,15 +22,12 @@ func loadWord(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 // storeWord sets the first eight bytes of b.
 func storeWord(b []byte, x uint64) { binary.LittleEndian.PutUint64(b, x) }
 
-// Comparisons take the lower seven bits of each byte, x&eachLow. The highest bit of each byte is the answer, and its
-// other bits mean nothing.
+// differs tells which bytes of low, which are ASCII, are not c. The highest bit of each byte is the answer. Its other
+// bits mean nothing.
+func differs(low uint64, c byte) uint64 { return (low ^ eachOne*uint64(c)) + eachLow }
 
-func differs(low uint64, c byte) uint64 { return low ^ eachOne*uint64(c) + eachLow }
-
+// atLeast tells which bytes of low, which are ASCII, are c or above, as differs does. c is not 0.
 func atLeast(low uint64, c byte) uint64 { return low + eachOne*uint64(0x80-c) }
-
-// maskEqual names the bytes of x that are c, which is ASCII.
-func maskEqual(x uint64, c byte) uint64 { return ^(differs(x&eachLow, c) | x) & eachHigh }
 
 // maskSpace names the white space of ASCII in x: '\t' to '\r', and the blank.
 func maskSpace(x uint64) uint64 {

@@ -2,10 +2,13 @@ package mail
 
 import (
 	"bytes"
+	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/emersion/go-message/charset"
 	"golang.org/x/text/encoding/charmap"
 )
 
@@ -31,8 +34,12 @@ func TestMasks(t *testing.T) {
 				if got, want := maskSpace(x), maskOf(word, space); got != want {
 					t.Fatalf("the white space of %q is %x, want %x", word, got, want)
 				}
-				if got, want := maskEqual(x, '='), maskOf(word, func(c byte) bool { return c == '=' }); got != want {
-					t.Fatalf("the signs in %q are %x, want %x", word, got, want)
+				low := x & eachLow
+				if got, want := differs(low, '=')&eachHigh, maskOf(word, func(c byte) bool { return c&0x7f != '=' }); got != want {
+					t.Fatalf("%x of %q differ, want %x", got, word, want)
+				}
+				if got, want := atLeast(low, 'a')&eachHigh, maskOf(word, func(c byte) bool { return c&0x7f >= 'a' }); got != want {
+					t.Fatalf("%x of %q are letters, want %x", got, word, want)
 				}
 			}
 		}
@@ -114,5 +121,35 @@ func TestBytesByWords(t *testing.T) {
 		if got := appendUnfoldedUTF8(nil, b); !bytes.Equal(got, readPlainly(unfolded)) {
 			t.Fatalf("%q is unfolded %q, want %q", b, got, readPlainly(unfolded))
 		}
+	}
+}
+
+// A charset with a table is read as go-message reads it, whatever the case of its name.
+func TestSingleByteCharsets(t *testing.T) {
+	var all [256]byte
+	for c := range all {
+		all[c] = byte(c)
+	}
+	for name := range singleBytes {
+		for _, name := range []string{name, strings.ToUpper(name), strings.ToTitle(name[:1]) + name[1:]} {
+			r, err := charset.Reader(name, bytes.NewReader(all[:]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			table := singleByteOf([]byte(name))
+			if table == nil {
+				t.Fatalf("%s has no table", name)
+			}
+			if got := table.append(nil, all[:]); !bytes.Equal(got, want) {
+				t.Errorf("%s: all bytes are %q, want %q", name, got, want)
+			}
+		}
+	}
+	if singleByteOf([]byte("utf-16")) != nil || singleByteOf([]byte(strings.Repeat("x", maxCharset))) != nil {
+		t.Error("another charset has a table")
 	}
 }
