@@ -316,8 +316,20 @@ func (f *folder) done() []byte {
 }
 
 // text writes b up to the first "<" or "&", and returns the rest, which begins with it.
-func (f *folder) text(b []byte) (rest []byte) {
-	f.dst = slices.Grow(f.dst, len(b)+wordBytes) // the last word may reach beyond the text
+func (f *folder) text(b []byte) (rest []byte) { return f.fold(b, eachHigh) }
+
+// write writes b.
+func (f *folder) write(b []byte) { f.fold(b, 0) }
+
+// fold writes b up to the first "<" or "&" if marks is eachHigh, and all of b if it is 0. It
+// returns the rest.
+func (f *folder) fold(b []byte, marks uint64) (rest []byte) {
+	if most := len(b); cap(f.dst)-len(f.dst) < most+wordBytes { // the last word may reach beyond the text
+		if n := bytes.IndexByte(b, '<'); n >= 0 && marks != 0 {
+			most = n
+		}
+		f.dst = slices.Grow(f.dst, most+wordBytes)
+	}
 	out, k := f.dst[:cap(f.dst)], len(f.dst)
 	before := uint64(0)
 	if k == f.start || out[k-1] == ' ' {
@@ -332,7 +344,7 @@ func (f *folder) text(b []byte) (rest []byte) {
 		}
 		low := x & eachLow
 		// 0xC2 begins a no-break space, and other characters.
-		stop |= (^(differs(low, '<')&differs(low, '&') | x) | x&^differs(low, 0xC2&0x7f)) & eachHigh
+		stop |= ^(differs(low, '<')&differs(low, '&')|x)&marks | x&^differs(low, 0xC2&0x7f)&eachHigh
 		space := maskSpace(x)
 		again := space & (space<<8 | before) & (stop&-stop - 1)
 		x, n := withoutBytes(withBlanks(x, space), again)
@@ -359,17 +371,6 @@ func (f *folder) text(b []byte) (rest []byte) {
 	}
 	f.dst = out[:k]
 	return b
-}
-
-// write writes b.
-func (f *folder) write(b []byte) {
-	for {
-		if b = f.text(b); len(b) == 0 {
-			return
-		}
-		f.dst = append(f.dst, b[0])
-		b = b[1:]
-	}
 }
 
 // unescape writes b with its character references decoded. In an attribute's value

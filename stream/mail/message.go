@@ -100,8 +100,8 @@ func parse(raw []byte, growth int) Message {
 			break
 		}
 	}
-	if m.Text = s.text; cap(s.text) > maxScratch {
-		s.text = nil // it is the message's
+	if m.Text = s.text; len(s.text) > MaxText {
+		s.text = nil // it is the message's: a copy would cost too much
 	} else {
 		m.Text = append([]byte{}, s.text...)
 	}
