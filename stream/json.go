@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,7 +39,7 @@ type jsonEvent struct {
 	Vector *jsonVector `json:"vector,omitempty"`
 }
 
-var jsonFields = []string{"id", "time", "source", "tenant", "action", "of", "own_only", "label", "mail", "text",
+var jsonFields = [...]string{"id", "time", "source", "tenant", "action", "of", "own_only", "label", "mail", "text",
 	"vector"}
 
 // DecodeJSON reads one event. It is strict about form: an unknown field, a name given
@@ -48,7 +50,16 @@ func DecodeJSON(b []byte) (Event, error) { return DecodeJSONOf(DefaultName, b) }
 
 // DecodeJSONOf is [DecodeJSON], but an absent tenant becomes the given one.
 func DecodeJSONOf(tenant string, b []byte) (Event, error) {
-	if _, err := checkFields(b, "event", jsonFields); err != nil {
+	s := jsonScanner{b}
+	if e, ok := s.event(tenant); ok && s.ends() {
+		return e, nil
+	}
+	return decodeJSON(tenant, b)
+}
+
+// decodeJSON is DecodeJSONOf by encoding/json.
+func decodeJSON(tenant string, b []byte) (Event, error) {
+	if _, err := checkFields(b, "event", jsonFields[:]); err != nil {
 		return Event{}, fmt.Errorf("event in JSON: %w", err)
 	}
 	var j jsonEvent
@@ -66,6 +77,19 @@ func DecodeJSONOf(tenant string, b []byte) (Event, error) {
 // as [DecodeJSONOf] does. It stops at the first event that is wrong or beyond limit; the
 // error has its index.
 func DecodeJSONList(tenant string, b []byte, limit int) ([]Event, error) {
+	s, events := jsonScanner{b}, []Event{}
+	if s.array(func() bool {
+		e, ok := s.event(tenant)
+		events = append(events, e)
+		return ok && len(events) <= limit
+	}) && s.ends() {
+		return events, nil
+	}
+	return decodeJSONList(tenant, b, limit)
+}
+
+// decodeJSONList is DecodeJSONList by encoding/json.
+func decodeJSONList(tenant string, b []byte, limit int) ([]Event, error) {
 	wrap := func(err error) error { return fmt.Errorf("array of events in JSON: %w", err) }
 	d := json.NewDecoder(bytes.NewReader(b))
 	t, err := d.Token()
@@ -232,6 +256,30 @@ func plainJSONError(err error) error {
 	}
 	// time.Time is the only other type with an UnmarshalJSON.
 	return fmt.Errorf("field %q: not a time of RFC 3339, such as 2026-11-20T10:00:00Z", "time")
+}
+
+// appendJSONFloat appends a finite f as encoding/json does: without an exponent where JavaScript has none.
+func appendJSONFloat(dst []byte, f float64) []byte {
+	if a := math.Abs(f); a == 0 || 1e-6 <= a && a < 1e21 {
+		return strconv.AppendFloat(dst, f, 'f', -1, 64)
+	}
+	dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+	if digits := dst[len(dst)-2:]; dst[len(dst)-3] == '-' && digits[0] == '0' { // e-07 becomes e-7
+		digits[0] = digits[1]
+		dst = dst[:len(dst)-1]
+	}
+	return dst
+}
+
+// appendJSONString appends s as encoding/json does.
+func appendJSONString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			b, _ := json.Marshal(s) // a string has no error
+			return append(dst, b...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
 }
 
 // A jsonVector is an object of name: number.

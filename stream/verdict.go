@@ -1,7 +1,11 @@
 package stream
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -21,6 +25,84 @@ type Verdict struct {
 	// explain only, largest first; at most MaxWords unless more were asked for
 	Words []Word   `json:"words,omitempty"`
 	Model ModelRef `json:"model"`
+}
+
+// AppendJSON appends the JSON of v to dst: the bytes that json.Marshal makes, without its reflection. It is an
+// error if a number is not finite.
+func (v *Verdict) AppendJSON(dst []byte) ([]byte, error) {
+	for _, f := range [...]float64{v.P, v.LogOdds, v.Interval[0], v.Interval[1], v.Margin} {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return dst, fmt.Errorf("verdict in JSON: %v is not a finite number", f)
+		}
+	}
+	dst = append(dst, '{')
+	if v.ID != "" {
+		dst = append(appendJSONString(append(dst, `"id":`...), v.ID), ',')
+	}
+	dst = appendJSONFloat(append(dst, `"p":`...), v.P)
+	dst = appendJSONFloat(append(dst, `,"log_odds":`...), v.LogOdds)
+	dst = appendJSONFloat(append(dst, `,"interval":[`...), v.Interval[0])
+	dst = appendJSONFloat(append(dst, ','), v.Interval[1])
+	dst = appendJSONString(append(dst, `],"verdict":`...), string(v.Decision))
+	dst = appendJSONFloat(append(dst, `,"margin":`...), v.Margin)
+	if v.Identity != "" {
+		dst = appendJSONString(append(dst, `,"identity":`...), v.Identity)
+	}
+	for _, list := range [...]struct {
+		name string
+		any
+		n int
+	}{{"reasons", v.Reasons, len(v.Reasons)}, {"words", v.Words, len(v.Words)}} {
+		if list.n == 0 {
+			continue
+		}
+		b, err := json.Marshal(list.any)
+		if err != nil {
+			return dst, fmt.Errorf("verdict in JSON: %s: %w", list.name, err)
+		}
+		dst = append(append(append(append(dst, `,"`...), list.name...), `":`...), b...)
+	}
+	dst = appendJSONString(append(dst, `,"model":{"name":`...), v.Model.Name)
+	dst = appendJSONString(append(dst, `,"sha256":`...), v.Model.SHA256)
+	dst = append(dst, `,"positions":`...)
+	if v.Model.Positions == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(dst, '[')
+		for i, position := range v.Model.Positions {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendInt(dst, position, 10)
+		}
+		dst = append(dst, ']')
+	}
+	dst = strconv.AppendInt(append(dst, `,"age_ms":`...), v.Model.AgeMS, 10)
+	return append(dst, "}}"...), nil
+}
+
+// DecodeVerdicts reads a verdict, or an array of verdicts, in JSON. It ignores unknown fields: a newer
+// service may know more.
+func DecodeVerdicts(b []byte) ([]Verdict, error) {
+	s, batch := jsonScanner{b}, bytes.HasPrefix(b, []byte{'['})
+	verdicts, ok := make([]Verdict, 0, 1), false
+	one := func() bool {
+		verdicts = append(verdicts, Verdict{})
+		return s.verdict(&verdicts[len(verdicts)-1])
+	}
+	if batch {
+		ok = s.array(one)
+	} else {
+		ok = one()
+	}
+	if ok && s.ends() {
+		return verdicts, nil
+	}
+	verdicts = make([]Verdict, 1)
+	if batch {
+		return verdicts, json.Unmarshal(b, &verdicts)
+	}
+	return verdicts, json.Unmarshal(b, &verdicts[0])
 }
 
 // A Decision is a verdict in a word.

@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -60,12 +59,7 @@ func (c *Client) Ask(ctx context.Context, q questions.Question) ([]stream.Verdic
 	if err != nil {
 		return nil, err
 	}
-	verdicts := make([]stream.Verdict, 1)
-	if bytes.HasPrefix(data, []byte{'['}) {
-		err = json.Unmarshal(data, &verdicts)
-	} else {
-		err = json.Unmarshal(data, &verdicts[0])
-	}
+	verdicts, err := stream.DecodeVerdicts(data)
 	if err != nil {
 		return nil, fmt.Errorf("ask on %s: the answer has no verdicts: %w", m.Subject, err)
 	}

@@ -133,7 +133,8 @@ func (s *Service) answer(j *job) (reply []byte, e *questions.Refusal) {
 		if err != nil {
 			return nil, s.asError(j, err)
 		}
-		return encode(info)
+		b, err := json.Marshal(info)
+		return encoded(b, err), nil
 	}
 	contentType := header(natsgo.Header(j.header), "Content-Type")
 	asked, refused := questions.Decode(contentType, j.from.tenant, j.data, s.cfg.MaxBatch)
@@ -151,18 +152,35 @@ func (s *Service) answer(j *job) (reply []byte, e *questions.Refusal) {
 	if len(verdicts) != len(asked.Events) {
 		panic(fmt.Sprintf("nats: %d verdicts for %d requests", len(verdicts), len(asked.Events)))
 	}
-	if asked.Batch {
-		return encode(append([]stream.Verdict{}, verdicts...)) // never null
-	}
-	return encode(verdicts[0])
+	return encode(verdicts, asked.Batch), nil
 }
 
-func encode[T stream.Info | stream.Verdict | []stream.Verdict](v T) ([]byte, *questions.Refusal) {
-	b, err := json.Marshal(v)
+// verdictSize is the space for a verdict in JSON, in bytes. Most need 350.
+const verdictSize = 512
+
+// encode returns the JSON of verdicts: an array of a batch, else one.
+func encode(verdicts []stream.Verdict, batch bool) []byte {
+	b := make([]byte, 0, verdictSize*len(verdicts)+len("[]"))
+	if batch {
+		b = append(b, '[')
+	}
+	for i := range verdicts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = encoded(verdicts[i].AppendJSON(b))
+	}
+	if batch {
+		b = append(b, ']')
+	}
+	return b
+}
+
+func encoded(b []byte, err error) []byte {
 	if err != nil {
 		panic(fmt.Sprintf("nats: reply: %v", err)) // a NaN in a verdict is our bug
 	}
-	return b, nil
+	return b
 }
 
 func (s *Service) late() *questions.Refusal {
