@@ -23,14 +23,13 @@ type Messages struct {
 // events.
 func Decode(contentType, tenant string, data []byte, maxBatch int) (Messages, *Refusal) {
 	tenant = cmp.Or(tenant, stream.DefaultName)
-	if contentType == "" {
-		return Messages{}, Wrong("the Content-Type header is missing; possible are %s", all)
-	}
-	kind, params, err := mime.ParseMediaType(contentType)
+	kind, params, err := parseContentType(contentType)
 	if err != nil {
 		return Messages{}, Wrong("content type %q cannot be read; possible are %s", stream.Clip(contentType, 64), all)
 	}
 	switch kind {
+	case "":
+		return Messages{}, Wrong("the Content-Type header is missing; possible are %s", all)
 	case Mail:
 		return single(&stream.Event{Tenant: tenant, Body: stream.Body{Kind: stream.Mail, Mail: data}})
 	case Text:
@@ -45,6 +44,16 @@ func Decode(contentType, tenant string, data []byte, maxBatch int) (Messages, *R
 		return decodeJSON(tenant, data, maxBatch)
 	}
 	return Messages{}, Wrong("content type %q is not known; possible are %s", stream.Clip(kind, 64), all)
+}
+
+// parseContentType is mime.ParseMediaType, without its work for what nearly all questions say. The kind is
+// empty only without a contentType.
+func parseContentType(contentType string) (kind string, params map[string]string, err error) {
+	switch contentType {
+	case "", Mail, Text, JSON:
+		return contentType, nil, nil
+	}
+	return mime.ParseMediaType(contentType)
 }
 
 // single prepares e.

@@ -20,13 +20,14 @@ type metrics struct {
 	byDoor        *prometheus.CounterVec
 	doors         doors
 	messages      *prometheus.CounterVec
-	verdicts      *prometheus.CounterVec
+	decided       map[stream.Decision]prometheus.Counter // of all decisions; never written
 	seconds       *prometheus.HistogramVec
 	waited        prometheus.Observer
 	swaps         prometheus.Counter
 	loadFailures  prometheus.Counter
 	written, lost *prometheus.CounterVec // decisions, by where they go
 	failing       prometheus.Gauge
+	series        sync.Map // answerKind → *answerSeries: a few dozen, for maxDoors bounds the labels
 
 	mailKept    prometheus.Counter
 	mailLost    *prometheus.CounterVec // reason
@@ -54,9 +55,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			"nats where a request named none, other beyond 16 doors.", "door"),
 		messages: counter("messages_total",
 			"Messages asked about, by endpoint: more than requests where batches come.", "endpoint"),
-		verdicts: counter("verdicts_total", "Verdicts given.", "verdict"),
-		seconds:  seconds("request_seconds", "Time from a request's arrival to its answer.", "endpoint"),
-		waited:   seconds("queue_seconds", "Time that requests waited for a worker.").WithLabelValues(),
+		decided: map[stream.Decision]prometheus.Counter{},
+		seconds: seconds("request_seconds", "Time from a request's arrival to its answer.", "endpoint"),
+		waited:  seconds("queue_seconds", "Time that requests waited for a worker.").WithLabelValues(),
 		swaps: counter("swaps_total",
 			"Models that were put in place of another, the first included.").WithLabelValues(),
 		loadFailures: counter("load_failures_total",
@@ -73,8 +74,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	for _, reason := range []string{mailQueue, mailTooLarge, mailStopped} {
 		m.mailLost.WithLabelValues(reason) // an alert sees the first increase
 	}
+	verdicts := counter("verdicts_total", "Verdicts given.", "verdict")
 	for _, d := range []stream.Decision{stream.DecideSpam, stream.DecideHam, stream.DecideUnsure} {
-		m.verdicts.WithLabelValues(string(d))
+		m.decided[d] = verdicts.WithLabelValues(string(d))
 	}
 	return m
 }
@@ -119,18 +121,46 @@ func (s *Scorer) registerState(r prometheus.Registerer) {
 
 // observe counts one answer.
 func (m *metrics) observe(o questions.Observation) {
-	m.requests.WithLabelValues(o.Endpoint, strconv.Itoa(o.Code)).Inc()
-	m.byDoor.WithLabelValues(m.doors.label(o.Door)).Inc()
-	m.messages.WithLabelValues(o.Endpoint).Add(float64(o.Messages))
-	m.seconds.WithLabelValues(o.Endpoint).Observe(o.Took.Seconds())
+	of := m.of(answerKind{o.Endpoint, o.Code, m.doors.label(o.Door)})
+	of.requests.Inc()
+	of.byDoor.Inc()
+	of.messages.Add(float64(o.Messages))
+	of.seconds.Observe(o.Took.Seconds())
 	if o.Endpoint != questions.Info {
 		m.waited.Observe(o.Waited.Seconds())
 	}
 }
 
+// An answerKind is what the series that an answer is counted in depend on.
+type answerKind struct {
+	endpoint string
+	code     int
+	door     string // its label
+}
+
+// An answerSeries counts the answers of a kind.
+type answerSeries struct {
+	requests, byDoor, messages prometheus.Counter
+	seconds                    prometheus.Observer
+}
+
+// of returns the series of a kind. To find each by its labels would take some four times as long as to count.
+func (m *metrics) of(kind answerKind) *answerSeries {
+	if known, ok := m.series.Load(kind); ok {
+		return known.(*answerSeries)
+	}
+	series, _ := m.series.LoadOrStore(kind, &answerSeries{
+		requests: m.requests.WithLabelValues(kind.endpoint, strconv.Itoa(kind.code)),
+		byDoor:   m.byDoor.WithLabelValues(kind.door),
+		messages: m.messages.WithLabelValues(kind.endpoint),
+		seconds:  m.seconds.WithLabelValues(kind.endpoint),
+	})
+	return series.(*answerSeries)
+}
+
 func (m *metrics) answered(verdicts []stream.Verdict) {
 	for i := range verdicts {
-		m.verdicts.WithLabelValues(string(verdicts[i].Decision)).Inc()
+		m.decided[verdicts[i].Decision].Inc()
 	}
 }
 
