@@ -31,8 +31,7 @@ func parseHeader(h natsgo.Header) (from requestHeader, refusal *questions.Refusa
 	if door := header(h, HeaderDoor); questions.IsDoor(door) {
 		from.door = door
 	} else if door != "" {
-		refusal = questions.Wrong("%s: %q is no name of a door: 1 to 16 of a-z, 0-9 and - are wanted",
-			HeaderDoor, stream.Clip(door, 64))
+		refusal = wrongDoor(door)
 	}
 	if words := header(h, HeaderWords); words != "" {
 		n, err := strconv.Atoi(words)
@@ -43,11 +42,18 @@ func parseHeader(h natsgo.Header) (from requestHeader, refusal *questions.Refusa
 	}
 	tenant := header(h, HeaderTenant)
 	if err := stream.ValidateTenant(tenant); err != nil {
-		return from, questions.Wrong("%s: %v", HeaderTenant, err)
+		return from, wrongTenant(err)
 	}
 	from.tenant = tenant
 	return from, refusal
 }
+
+func wrongDoor(door string) *questions.Refusal {
+	return questions.Wrong("%s: %q is no name of a door: 1 to 16 of a-z, 0-9 and - are wanted",
+		HeaderDoor, stream.Clip(door, 64))
+}
+
+func wrongTenant(err error) *questions.Refusal { return questions.Wrong("%s: %v", HeaderTenant, err) }
 
 // header finds a header in upper or lower case: NATS keeps case. The exact name goes
 // first, and then the first in the order of bytes.
@@ -68,7 +74,13 @@ func header(h natsgo.Header, name string) string {
 // has a blank at an end, and a door that is not 1 to 16 of a-z, 0-9 and -, are refused.
 func headerOf(q *questions.Question) (requestHeader, *questions.Refusal) {
 	from := requestHeader{tenant: q.Tenant, door: q.Door, words: q.Words}
-	_, refusal := parseHeader(natsgo.Header{HeaderTenant: []string{q.Tenant}, HeaderDoor: []string{q.Door}})
+	var refusal *questions.Refusal
+	if q.Door != "" && !questions.IsDoor(q.Door) {
+		refusal = wrongDoor(q.Door)
+	}
+	if err := stream.ValidateTenant(q.Tenant); err != nil {
+		refusal = wrongTenant(err)
+	}
 	if refusal == nil && strings.Trim(q.Tenant, " ") != q.Tenant {
 		refusal = questions.Wrong("%s: a header cannot carry a blank at the start or the end", HeaderTenant)
 	}
