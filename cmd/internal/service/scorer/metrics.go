@@ -144,7 +144,7 @@ type answerSeries struct {
 	seconds                    prometheus.Observer
 }
 
-// of returns the series of a kind. To find each by its labels would take some four times as long as to count.
+// of returns the series of a kind. To find each by its labels takes ten times as long (MEASURED.md).
 func (m *metrics) of(kind answerKind) *answerSeries {
 	if known, ok := m.series.Load(kind); ok {
 		return known.(*answerSeries)
