@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -172,14 +173,38 @@ func BenchmarkPredict(b *testing.B) {
 	}
 }
 
+// BenchmarkSave measures what a save needs. "copy" is how long learning stands still: a copy, and own tables again.
 func BenchmarkSave(b *testing.B) {
-	m, _ := trained(b, model.Config{}, kinds()["mail"].body)
+	m, events := trained(b, model.Config{}, kinds()["mail"].body)
 	dst := bytesOf(b, m)
 	b.SetBytes(int64(len(dst)))
 	b.Run("append", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			dst, _ = m.AppendBinary(dst[:0])
+		}
+	})
+	b.Run("write", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := m.WriteTo(io.Discard); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("copy", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			c, err := m.Copy()
+			if err != nil {
+				b.Fatal(err)
+			}
+			ex := events[0]
+			ex.ID = fmt.Sprint("copy ", i)
+			if _, err := m.Apply(&ex); err != nil {
+				b.Fatal(err)
+			}
+			m.Reclaim(c, true)
 		}
 	})
 	b.Run("restore", func(b *testing.B) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -13,6 +14,7 @@ import (
 	"hamlet/algos/blr"
 	"hamlet/algos/internal/codec"
 	"hamlet/algos/sites"
+	"hamlet/algos/text"
 	"hamlet/algos/trust"
 )
 
@@ -101,45 +103,126 @@ func (a *about) canonical(text []byte, m *Model) bool {
 // AppendBinary appends m's bytes in the format above. Copying the tables takes some
 // milliseconds with the default configuration. It is an error after a *PanicError.
 func (m *Model) AppendBinary(dst []byte) ([]byte, error) {
-	if m.broken != nil {
-		return nil, fmt.Errorf("model of %d events: it is damaged: %w", m.events, m.broken)
+	e, err := m.encode()
+	if err != nil {
+		return nil, err
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.roughSize())
-	dst = append(dst, make([]byte, headerSize)...)
-	var length [sectionCount]int
-	for s := range sectionCount {
-		at := len(dst)
-		var err error
-		if dst, err = m.appendSection(dst, s); err != nil {
-			return nil, fmt.Errorf("model of %d events: %w", m.events, err)
+	dst = e.appendHeader(slices.Grow(dst, e.size()))
+	for s, b := range e.sections {
+		for _, expert := range m.experts(s) {
+			if dst, err = expert.AppendBinary(dst); err != nil {
+				return nil, fmt.Errorf("model of %d events: %w", m.events, err)
+			}
 		}
-		length[s] = len(dst) - at
+		dst = append(dst, b...)
 	}
-
-	header := append(dst[start:start], magic...)
-	header = binary.LittleEndian.AppendUint32(header, version)
-	header = binary.LittleEndian.AppendUint32(header, sectionCount)
-	for _, n := range length {
-		header = binary.LittleEndian.AppendUint64(header, uint64(n))
-	}
-	binary.LittleEndian.AppendUint64(header, xxhash.Sum64(header))
 	return binary.LittleEndian.AppendUint64(dst, xxhash.Sum64(dst[start:])), nil
 }
 
-// roughSize returns the size of m's bytes or, with tables, a little more. Without it append would copy
-// tables that it has written, for each of the last ones, and leave as much garbage.
-func (m *Model) roughSize() int {
-	const rest = 2 << 20 // sites, seen and labels are the largest, and have a bound: 1.7 MB with the defaults
-	tables := 0
-	for _, s := range m.submodels {
-		if s != nil && s.experts != nil {
-			tables += s.tablesSize()
-		}
+// WriteTo writes m's bytes in the format above, in pieces: beside m it takes the memory of what is not tables,
+// 2 MB with the defaults. Predictors may run meanwhile. It is an error after a *PanicError.
+func (m *Model) WriteTo(w io.Writer) (n int64, err error) {
+	e, err := m.encode()
+	if err != nil {
+		return 0, err
 	}
-	return headerSize + tables + min(tables, rest) + trailerSize
+	err = e.each(func(piece []byte) error {
+		k, err := w.Write(piece)
+		n += int64(k)
+		return err
+	})
+	return n, err
 }
 
+// An encoded is a model's bytes by section. The tables are the model's.
+type encoded struct {
+	model    *Model
+	sections [sectionCount][]byte // empty: absent, or tables
+}
+
+// encode encodes m but for its tables.
+func (m *Model) encode() (*encoded, error) {
+	if m.broken != nil {
+		return nil, fmt.Errorf("model of %d events: it is damaged: %w", m.events, m.broken)
+	}
+	e := &encoded{model: m}
+	for s := range e.sections {
+		var err error
+		if e.sections[s], err = m.appendSection(nil, s); err != nil {
+			return nil, fmt.Errorf("model of %d events: %w", m.events, err)
+		}
+	}
+	return e, nil
+}
+
+// experts returns the experts whose tables are a section, none if it is another.
+func (m *Model) experts(section int) []text.Expert {
+	if k := section - sectionTables; k < int(kindCount) && m.submodels[k] != nil {
+		return m.submodels[k].experts
+	}
+	return nil
+}
+
+// length returns the length of a section.
+func (e *encoded) length(section int) int {
+	if e.model.experts(section) != nil {
+		return e.model.submodels[section-sectionTables].tablesSize()
+	}
+	return len(e.sections[section])
+}
+
+// size returns the number of all bytes.
+func (e *encoded) size() int {
+	n := headerSize + trailerSize
+	for s := range e.sections {
+		n += e.length(s)
+	}
+	return n
+}
+
+func (e *encoded) appendHeader(dst []byte) []byte {
+	start := len(dst)
+	dst = append(dst, magic...)
+	dst = binary.LittleEndian.AppendUint32(dst, version)
+	dst = binary.LittleEndian.AppendUint32(dst, sectionCount)
+	for s := range e.sections {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(e.length(s)))
+	}
+	return binary.LittleEndian.AppendUint64(dst, xxhash.Sum64(dst[start:]))
+}
+
+// pieceSize is the most bytes of a table that each makes at once.
+const pieceSize = 64 << 10
+
+// each calls do with all bytes in order, in pieces, until it returns an error. A piece is valid until do returns.
+func (e *encoded) each(do func(piece []byte) error) error {
+	sum := xxhash.New()
+	piece := func(b []byte) error {
+		if len(b) == 0 {
+			return nil
+		}
+		_, _ = sum.Write(b)
+		return do(b)
+	}
+	if err := piece(e.appendHeader(nil)); err != nil {
+		return err
+	}
+	buf := make([]byte, pieceSize)
+	for s, b := range e.sections {
+		for _, expert := range e.model.experts(s) {
+			if err := text.EachPiece(expert, buf, piece); err != nil {
+				return err
+			}
+		}
+		if err := piece(b); err != nil {
+			return err
+		}
+	}
+	return do(binary.LittleEndian.AppendUint64(nil, sum.Sum64()))
+}
+
+// appendSection appends a section, none of tables.
 func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 	w := codec.NewWriter(dst)
 	switch section {
@@ -166,10 +249,6 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 			continue
 		}
 		switch section - k {
-		case sectionTables:
-			for _, e := range s.experts {
-				w.Append(e)
-			}
 		case sectionSites:
 			s.sites.Write(w)
 		case sectionStack:
@@ -204,7 +283,12 @@ func restore(b []byte) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	return made(&section, nil)
+}
 
+// made returns the model of the sections. If it is a copy of another model, the tables are that one's, and so is the
+// frozen expert.
+func made(section *[sectionCount][]byte, of *Model) (*Model, error) {
 	r := codec.NewReader(section[sectionModel], nil)
 	var events, spam, unlearnt, next, nextLabel uint64
 	r.Uint64To(&events, &spam, &unlearnt, &next, &nextLabel)
@@ -218,9 +302,14 @@ func restore(b []byte) (*Model, error) {
 	if err := dec.Decode(&a); err != nil {
 		return nil, fmt.Errorf("its configuration: %w", err)
 	}
-	cfg, err := a.Config.restoreFrozen(section[sectionFrozen])
-	if err != nil {
-		return nil, err
+	cfg := a.Config
+	if of != nil {
+		cfg = cfg.WithFrozen(of.cfg.frozen)
+	} else {
+		var err error
+		if cfg, err = cfg.restoreFrozen(section[sectionFrozen]); err != nil {
+			return nil, err
+		}
 	}
 	m, err := New(cfg)
 	if err != nil {
@@ -248,7 +337,11 @@ func restore(b []byte) (*Model, error) {
 
 	learnt := uint64(0)
 	for k, spec := range m.specs {
-		s, err := restoreSubmodel(&section, spec, m.cfg.Alarms)
+		var tables *submodel
+		if of != nil {
+			tables = of.submodels[k]
+		}
+		s, err := restoreSubmodel(section, spec, m.cfg.Alarms, tables)
 		if err != nil {
 			return nil, fmt.Errorf("%s sub-model: %w", bodies[k], err)
 		}
@@ -299,35 +392,37 @@ func split(b []byte) (section [sectionCount][]byte, err error) {
 	return section, nil
 }
 
-// restoreSubmodel reads a sub-model, nil if absent. It checks lengths before it
-// allocates.
-func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*submodel, error) {
-	of := func(first int) []byte { return section[first+int(spec.kind)] }
-	if len(of(sectionSubmodel)) == 0 {
-		if len(of(sectionTables))+len(of(sectionSites))+len(of(sectionStack))+len(of(sectionAlarms)) > 0 {
+// restoreSubmodel reads a sub-model, nil if absent. It shares tables with the sub-model of which it is a copy, if
+// there is one. It checks lengths before it allocates.
+func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms, of *submodel) (*submodel, error) {
+	part := func(first int) []byte { return section[first+int(spec.kind)] }
+	if len(part(sectionSubmodel)) == 0 {
+		if len(part(sectionTables))+len(part(sectionSites))+len(part(sectionStack))+len(part(sectionAlarms)) > 0 {
 			return nil, errors.New("tables, sites, stack or alarms of a sub-model that is absent")
 		}
 		return nil, nil
 	}
 	s := &submodel{spec: spec, labels: new(trust.Labels), head: new(blr.Posterior), columns: spec.newColumns()}
-	r := codec.NewReader(of(sectionSites), nil)
+	r := codec.NewReader(part(sectionSites), nil)
 	s.sites, s.counted = sites.Read(r, spec.shape()), make([]float64, spec.shape().Counters)
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("sites: %w", err)
 	}
-	r = codec.NewReader(of(sectionSubmodel), nil)
+	r = codec.NewReader(part(sectionSubmodel), nil)
 	if s.read(r); r.Err() != nil {
 		return nil, r.Err()
 	}
 	if n := s.sites.Len(); uint64(n) != min(s.events, sites.Window) {
 		return nil, fmt.Errorf("%d sites of %d events", n, s.events)
 	}
-	if err := s.restoreExperts(of(sectionTables)); err != nil {
+	if of != nil {
+		s.experts, s.tables, s.copies = of.experts, of.tables, of.copies
+	} else if err := s.restoreExperts(part(sectionTables)); err != nil {
 		return nil, err
 	}
 	// The head has been read and checked, so other heads of its size can be allocated.
 	var stacker, second *blr.Posterior
-	r = codec.NewReader(of(sectionStack), nil)
+	r = codec.NewReader(part(sectionStack), nil)
 	if s.stack = spec.newStack(); s.stack != nil {
 		s.stack.Read(r, s.events)
 		stacker, second = s.stack.Stacker(), s.stack.Second()
@@ -335,7 +430,7 @@ func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms) (*subm
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
 	}
-	r = codec.NewReader(of(sectionAlarms), nil)
+	r = codec.NewReader(part(sectionAlarms), nil)
 	if s.monitor = spec.newMonitor(a); s.monitor != nil {
 		s.monitor.Read(r, s.events)
 	}

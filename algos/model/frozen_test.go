@@ -286,3 +286,15 @@ func TestRestoreChecksTheFrozenExpert(t *testing.T) {
 		t.Errorf("broken: %v", err)
 	}
 }
+
+// A copy of a model has its frozen expert, whose bytes are in memory once.
+func TestCopiesShareTheFrozenExpert(t *testing.T) {
+	m := frozenModel(t, slim.WithFrozen(frozenOf(t, 1, 10)), 40)
+	c, err := m.Copy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Config().FrozenExpert() != m.Config().FrozenExpert() || !bytes.Equal(bytesOf(t, c), bytesOf(t, m)) {
+		t.Error("the copy has another frozen expert")
+	}
+}

@@ -197,11 +197,11 @@ func TestPersonalExpertsAreRestored(t *testing.T) {
 	}
 	short := section
 	short[sectionTables] = short[sectionTables][8:]
-	if _, err := restoreSubmodel(&short, again.specs[ofText], again.cfg.Alarms); err == nil {
+	if _, err := restoreSubmodel(&short, again.specs[ofText], again.cfg.Alarms, nil); err == nil {
 		t.Error("tables of a slot less are taken")
 	}
 	without := newOf(t, Config{TableBits: 9, TextExperts: []string{text.Lean}, SecondHead: 0.99})
-	if _, err := restoreSubmodel(&section, without.specs[ofText], without.cfg.Alarms); err == nil {
+	if _, err := restoreSubmodel(&section, without.specs[ofText], without.cfg.Alarms, nil); err == nil {
 		t.Error("a model without personal experts takes their tables")
 	}
 }

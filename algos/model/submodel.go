@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"slices"
 
 	"hamlet/algos/blr"
@@ -219,7 +218,8 @@ type submodel struct {
 	head    *blr.Posterior
 	experts []text.Expert // one for each entry; vectors have none before the first hashed name
 	tables  []*text.Table // of the experts, in the order of features.lists
-	shared  bool          // experts and tables are another model's: see ShareTables
+	copies  *int          // of the model, which have these experts and tables too: see Copy; nil: none
+	spare   *submodel     // whose tables ownTables may write over; nil: none
 	sites   *sites.Ring   // of the last events, which can be withdrawn
 	counted []float64     // learn's buffer: Learn's result for each expert that counts
 
@@ -333,43 +333,4 @@ func inflated(mean, a float64) Prediction { return Expect(mean, float64(Inflatio
 // Expect returns the Prediction with this Mean and Variance.
 func Expect(mean, variance float64) Prediction {
 	return Prediction{LogOdds: blr.Predictive(mean, variance), Mean: mean, Variance: variance}
-}
-
-// ShareTables lets m read the experts' tables of twin and drops its own, some 28 MB with the
-// defaults. twin has learnt what m has, and does not change as long as m lives. The next event that
-// m learns or withdraws has it copy them first, which takes some 40 ms. Neither m's bytes nor its
-// answers change. It reports whether m has dropped any; it does not if it shares them already.
-func (m *Model) ShareTables(twin *Model) (dropped bool) {
-	if m.events != twin.events {
-		return false
-	}
-	for k, s := range m.submodels {
-		t := twin.submodels[k]
-		if s == nil || t == nil || s.experts == nil || t.experts == nil || s.shared ||
-			s.events != t.events || s.tablesSize() != t.tablesSize() {
-			continue
-		}
-		s.experts, s.tables, s.shared = t.experts, t.tables, true
-		dropped = true
-	}
-	return dropped
-}
-
-// ownTables gives s tables of its own again, with what the shared ones hold.
-func (s *submodel) ownTables() {
-	if !s.shared {
-		return
-	}
-	experts, tables := text.Experts(s.entries, s.cfg.TableBits)
-	var b []byte
-	for k, e := range s.experts {
-		var err error
-		if b, err = e.AppendBinary(b[:0]); err == nil {
-			err = experts[k].UnmarshalBinary(b)
-		}
-		if err != nil {
-			panic(fmt.Errorf("copy the table of %s: %w", s.entries[k].Name, err)) // it was read so
-		}
-	}
-	s.experts, s.tables, s.shared = experts, tables, false
 }

@@ -218,6 +218,10 @@ func AdaGradSize(tableBits int) int { return pairSize << tableBits }
 //	(w, G float32) of each slot, from slot 0
 func (e *AdaGrad) AppendBinary(dst []byte) ([]byte, error) { return e.table.append(dst), nil }
 
+func (e *AdaGrad) appendTotals(dst []byte) []byte               { return dst } // it has none
+func (e *AdaGrad) readTotals(b []byte) (rest []byte, err error) { return b, nil }
+func (e *AdaGrad) column() Column                               { return e.table }
+
 // UnmarshalBinary reads what AppendBinary wrote for a table of e's size. After an error e
 // must not be used.
 func (e *AdaGrad) UnmarshalBinary(b []byte) error {

@@ -239,12 +239,18 @@ func ByteModelSize(tableBits int) int { return singleSize + pairSize<<tableBits 
 //
 //	N₀, N₁ float64 | (C₀, C₁ float64) of each byte | (C₀, C₁ float32) of each slot
 func (e *ByteModel) AppendBinary(dst []byte) ([]byte, error) {
+	return e.table.append(e.appendTotals(dst)), nil
+}
+
+func (e *ByteModel) appendTotals(dst []byte) []byte {
 	for _, c := range append([][2]float64{e.totals}, e.single[:]...) {
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(c[0]))
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(c[1]))
 	}
-	return e.table.append(dst), nil
+	return dst
 }
+
+func (e *ByteModel) column() Column { return e.table }
 
 // UnmarshalBinary reads what AppendBinary wrote for a table of e's size. After an error e
 // must not be used.
@@ -252,6 +258,17 @@ func (e *ByteModel) UnmarshalBinary(b []byte) error {
 	if want := singleSize + pairSize*e.table.len(); len(b) != want {
 		return fmt.Errorf("byte model: %d bytes, want %d", len(b), want)
 	}
+	pairs, err := e.readTotals(b)
+	if err != nil {
+		return err
+	}
+	if bad := e.table.read(pairs, validCount); bad >= 0 {
+		return fmt.Errorf("byte model: slot %d holds no counts", bad)
+	}
+	return nil
+}
+
+func (e *ByteModel) readTotals(b []byte) (rest []byte, err error) {
 	for i := -1; i < len(e.single); i++ {
 		to := &e.totals
 		if i >= 0 {
@@ -260,12 +277,9 @@ func (e *ByteModel) UnmarshalBinary(b []byte) error {
 		for y := range to {
 			to[y] = math.Float64frombits(binary.LittleEndian.Uint64(b))
 			if b = b[8:]; !(to[y] >= 0 && to[y] <= mostCount) || math.Signbit(to[y]) {
-				return fmt.Errorf("byte model: byte %d has the count %v", i, to[y])
+				return nil, fmt.Errorf("byte model: byte %d has the count %v", i, to[y])
 			}
 		}
 	}
-	if bad := e.table.read(b, validCount); bad >= 0 {
-		return fmt.Errorf("byte model: slot %d holds no counts", bad)
-	}
-	return nil
+	return b, nil
 }

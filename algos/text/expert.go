@@ -27,8 +27,38 @@ type Expert interface {
 	// not a sum.
 	Withdraw(v *View, spam bool, counted float64)
 
-	encoding.BinaryAppender    // Entry.Size bytes
+	encoding.BinaryAppender    // Entry.Size bytes: what appendTotals appends, and those of column
 	encoding.BinaryUnmarshaler // of an expert of the same Entry and table size
+
+	// appendTotals appends what the expert holds beside its table, column. readTotals reads it, and
+	// returns the bytes behind it.
+	appendTotals(dst []byte) []byte
+	readTotals(b []byte) (rest []byte, err error)
+	column() Column
+}
+
+// EachPiece calls do with the bytes that e.AppendBinary appends, in order and in pieces of at most
+// len(buf) bytes, so that they need not be in memory all at once. buf is scratch, of 8 kB at least. A
+// piece is valid until do returns.
+func EachPiece(e Expert, buf []byte, do func(piece []byte) error) error {
+	if totals := e.appendTotals(buf[:0]); len(totals) > 0 {
+		if err := do(totals); err != nil {
+			return err
+		}
+	}
+	return e.column().each(buf, do)
+}
+
+// Copy makes experts and their tables hold what others of the same entries and table bits hold.
+func Copy(experts []Expert, tables []*Table, from []Expert, their []*Table) {
+	for k, t := range tables {
+		copy(t.pairs, their[k].pairs)
+	}
+	for k, e := range experts {
+		if _, err := e.readTotals(from[k].appendTotals(nil)); err != nil {
+			panic(err) // they have the same entry, and totals that an expert can have
+		}
+	}
 }
 
 // MaxInputs is how many inputs of a head one expert may have.

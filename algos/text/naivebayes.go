@@ -366,10 +366,15 @@ func NaiveBayesSize(tableBits int) int { return 16 + pairSize<<tableBits }
 //
 //	n0, n1 float64 | (a, b float32) of each slot, from slot 0
 func (e *NaiveBayes) AppendBinary(dst []byte) ([]byte, error) {
-	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.ham))
-	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.spam))
-	return e.table.append(dst), nil
+	return e.table.append(e.appendTotals(dst)), nil
 }
+
+func (e *NaiveBayes) appendTotals(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.ham))
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.spam))
+}
+
+func (e *NaiveBayes) column() Column { return e.table }
 
 // mostCount is the largest count. A float64 counts exactly up to here.
 const mostCount = 1 << 53
@@ -380,15 +385,23 @@ func (e *NaiveBayes) UnmarshalBinary(b []byte) error {
 	if want := 16 + pairSize*e.table.len(); len(b) != want {
 		return fmt.Errorf("naive Bayes expert: %d bytes, want %d", len(b), want)
 	}
-	e.ham = math.Float64frombits(binary.LittleEndian.Uint64(b))
-	e.spam = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
-	if !(e.ham >= 0 && e.ham <= mostCount) || !(e.spam >= 0 && e.spam <= mostCount) {
-		return fmt.Errorf("naive Bayes expert: %v ham and %v spam messages", e.ham, e.spam)
+	pairs, err := e.readTotals(b)
+	if err != nil {
+		return err
 	}
-	if bad := e.table.read(b[16:], validCount); bad >= 0 {
+	if bad := e.table.read(pairs, validCount); bad >= 0 {
 		return fmt.Errorf("naive Bayes expert: slot %d holds no counts", bad)
 	}
 	return nil
+}
+
+func (e *NaiveBayes) readTotals(b []byte) (rest []byte, err error) {
+	e.ham = math.Float64frombits(binary.LittleEndian.Uint64(b))
+	e.spam = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+	if !(e.ham >= 0 && e.ham <= mostCount) || !(e.spam >= 0 && e.spam <= mostCount) {
+		return nil, fmt.Errorf("naive Bayes expert: %v ham and %v spam messages", e.ham, e.spam)
+	}
+	return b[16:], nil
 }
 
 func validCount(c pair) bool {

@@ -68,14 +68,32 @@ func (c Column) at(i uint32) *pair { return &c.pairs[int(i)*c.stride] }
 //
 //	(a, b float32) of each
 func (c Column) append(dst []byte) []byte {
-	n := c.len()
-	dst, b := grow(dst, pairSize*n)
-	for i := range n {
-		p := c.pairs[i*c.stride]
+	dst, b := grow(dst, pairSize*c.len())
+	c.put(b, 0)
+	return dst
+}
+
+// put writes into b the pairs from feature first on, as many as b has room for.
+func (c Column) put(b []byte, first int) {
+	for i := range len(b) / pairSize {
+		p := c.pairs[(first+i)*c.stride]
 		binary.LittleEndian.PutUint32(b[pairSize*i:], math.Float32bits(p.a))
 		binary.LittleEndian.PutUint32(b[pairSize*i+4:], math.Float32bits(p.b))
 	}
-	return dst
+}
+
+// each calls do with what append appends, in order and in pieces. buf is scratch for a piece, of pairSize
+// bytes at least.
+func (c Column) each(buf []byte, do func(piece []byte) error) error {
+	n, most := c.len(), len(buf)/pairSize
+	for i := 0; i < n; i += most {
+		piece := buf[:pairSize*min(most, n-i)]
+		c.put(piece, i)
+		if err := do(piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read reads what append wrote. b has the right length. valid reports whether an expert
