@@ -10,7 +10,7 @@
 // named by its SHA-256, and a [Manifest] of a few hundred bytes. A chunk that did not
 // change keeps its name and need not be written again.
 //
-//	manifest, chunks := state.Split(checkpoint)
+//	manifest, err := state.Cut(checkpoint, func(chunk state.Chunk) error { … })
 //	b, err := manifest.AppendBinary(nil)
 //	…
 //	err = manifest.UnmarshalBinary(b)
@@ -26,7 +26,9 @@
 package state
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"io"
 	"time"
 )
 
@@ -39,10 +41,25 @@ type Checkpoint struct {
 	Writer   string    // who held it: see Lease. A store keeps it beside the manifest; "" if it does not know
 	Events   uint64    // events applied: the model's clock
 	Position Position  // the records absorbed
-	Model    []byte    // the model, opaque here
+	Model    []byte    // the model, opaque here; nil where Source writes it
 	Saved    time.Time // decides which versions a store keeps; not part of the model
 
-	// ModelSHA256 is the SHA-256 of Model, which names the model. Split computes it, and so a save
-	// does. Join sets it, and so a load does. Before either it is zero.
+	// Source writes the model's bytes, the same each time, so that they need not be in memory all at once. nil:
+	// they are in Model. A load gives none.
+	Source io.WriterTo
+
+	// ModelSHA256 is the SHA-256 of the model's bytes, which names the model, and Length is their number. Cut
+	// computes them, and so a save does. Join sets them, and so a load does. Before either they are zero.
 	ModelSHA256 [sha256.Size]byte
+	Length      int64
+}
+
+// Bytes returns the model's bytes, also where Source writes them.
+func (c *Checkpoint) Bytes() ([]byte, error) {
+	if c.Source == nil {
+		return c.Model, nil
+	}
+	var b bytes.Buffer
+	_, err := c.Source.WriteTo(&b)
+	return b.Bytes(), err
 }

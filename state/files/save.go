@@ -42,27 +42,27 @@ func (s *Store) save(ctx context.Context, c *state.Checkpoint) (number int64, er
 	if err != nil {
 		return 0, err
 	}
-	m, chunks := state.Split(c)
+	m, err := state.Cut(c, func(chunk state.Chunk) error {
+		if err := ended(ctx); err != nil {
+			return err
+		}
+		return s.dir.writeChunk(&chunk)
+	})
+	if err != nil {
+		s.dir.unswept.Store(true)
+		return 0, err
+	}
 	if m.Saved.IsZero() {
 		m.Saved = time.Now()
 	}
 	manifest, identity, err := encode(m)
 	if err != nil {
+		s.dir.unswept.Store(true)
 		return 0, err
 	}
 	same := false
 	if head := seen.find(seen.Head); head != nil && head.Identity == identity {
 		same = s.whole(head) == nil
-	}
-	for i := 0; i < len(chunks) && !same; i++ {
-		err := ended(ctx)
-		if err == nil {
-			err = s.dir.writeChunk(&chunks[i])
-		}
-		if err != nil {
-			s.dir.unswept.Store(true)
-			return 0, err
-		}
 	}
 	if err := s.mu.lock(ctx); err != nil {
 		s.dir.unswept.Store(true)

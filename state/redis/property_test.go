@@ -21,6 +21,14 @@ func mustSplit(c *state.Checkpoint) []state.Chunk {
 	return chunks
 }
 
+// cut returns the chunks of c, which Redis may hold.
+func cut(c *state.Checkpoint) (chunks []chunk) {
+	if _, err := state.Cut(c, unlisted(&chunks, nil)); err != nil {
+		panic(err) // it has no Source
+	}
+	return chunks
+}
+
 func benchServer(b *testing.B, kind string) (server, bool) {
 	if kind == "embedded" {
 		m := miniredis.RunT(b)
@@ -202,7 +210,8 @@ func TestInterleavings(t *testing.T) {
 				},
 				"crash after upload": func(rt *rapid.T) {
 					w := either.Draw(rt, "writer")
-					if err := w.store.upload(ctx, mustSplit(built(w))); err != nil {
+					c := built(w)
+					if err := w.store.upload(ctx, c, cut(c)); err != nil {
 						rt.Fatal(err)
 					}
 				},

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -72,7 +73,11 @@ const (
 // Redis itself holds the version and readers get it: saving again waits again.
 func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (version int64, err error) {
 	doing := s.doing("save")
-	m, chunks := state.Split(c)
+	unique, trusted := []chunk(nil), s.toTrust()
+	m, err := state.Cut(c, unlisted(&unique, trusted))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
 	if m.Saved.IsZero() {
 		m.Saved = time.Now()
 	}
@@ -80,11 +85,10 @@ func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (version int64, e
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
-	unique := distinct(chunks)
 	for i := range unique {
-		args = append(args, hex.EncodeToString(unique[i].Name[:]))
+		args = append(args, hex.EncodeToString(unique[i].name[:]))
 	}
-	if err := s.repair(ctx, unique); err != nil {
+	if err := s.repair(ctx, c, unique); err != nil {
 		return 0, s.explain(doing, err)
 	}
 	conn := s.node(ctx).Conn() // WAIT waits for what its own connection wrote
@@ -128,7 +132,7 @@ func (s *Store) Save(ctx context.Context, c *state.Checkpoint) (version int64, e
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", doing, err)
 		}
-		if err := s.upload(ctx, missing); err != nil {
+		if err := s.upload(ctx, c, missing); err != nil {
 			return 0, s.explain(doing, err)
 		}
 	}
@@ -219,74 +223,123 @@ func (s *Store) commitArgs(m *state.Manifest) ([]any, error) {
 	}, nil
 }
 
-// repair overwrites chunks in Redis that differ from these. It skips chunks that Redis
-// lacks and, except at every compareEvery-th save, trusted chunks.
-func (s *Store) repair(ctx context.Context, chunks []state.Chunk) error {
-	s.mu.Lock()
-	w := &s.cache
-	trusted := w.trusted
-	if w.saves++; w.saves >= compareEvery {
-		w.saves, trusted = 0, nil
+// A chunk is one of a model that is being saved. Its data is made where it is needed.
+type chunk struct {
+	name  chunkName
+	place int    // among the model's chunks
+	size  int    // in bytes
+	sha1  string // in hexadecimal; "" if the chunk in Redis is trusted
+}
+
+// unlisted returns what adds to list each chunk whose name is not there.
+func unlisted(list *[]chunk, trusted map[chunkName]bool) func(state.Chunk) error {
+	seen, place := map[chunkName]bool{}, 0
+	return func(c state.Chunk) error {
+		if !seen[c.Name] {
+			seen[c.Name] = true
+			one := chunk{name: c.Name, place: place, size: len(c.Data)}
+			if !trusted[c.Name] {
+				sum := sha1.Sum(c.Data)
+				one.sha1 = hex.EncodeToString(sum[:])
+			}
+			*list = append(*list, one)
+		}
+		place++
+		return nil
 	}
-	s.mu.Unlock()
-	doubtful := slices.DeleteFunc(slices.Clone(chunks), func(c state.Chunk) bool { return trusted[c.Name] })
+}
+
+// toTrust returns the chunks that the next save need not compare: at every compareEvery-th save none.
+func (s *Store) toTrust() map[chunkName]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &s.cache
+	if w.saves++; w.saves >= compareEvery {
+		w.saves = 0
+		return nil
+	}
+	return w.trusted
+}
+
+// repair overwrites chunks in Redis that differ from these. It skips chunks that Redis lacks, and trusted ones.
+func (s *Store) repair(ctx context.Context, c *state.Checkpoint, chunks []chunk) error {
+	doubtful := slices.DeleteFunc(slices.Clone(chunks), func(c chunk) bool { return c.sha1 == "" })
 	if len(doubtful) == 0 {
 		return nil
 	}
 	pipe := s.node(ctx).Pipeline()
 	sums := make([]*redis.Cmd, len(doubtful))
 	for i := range doubtful {
-		sums[i] = pipe.Eval(ctx, sum, []string{s.chunkKey(doubtful[i].Name)})
+		sums[i] = pipe.Eval(ctx, sum, []string{s.chunkKey(doubtful[i].name)})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
+	var wrong []chunk
 	for i := range doubtful {
 		stored, err := sums[i].Text()
 		if err != nil {
 			return err
 		}
-		if want := sha1.Sum(doubtful[i].Data); stored == "" || stored == hex.EncodeToString(want[:]) {
+		if stored == "" || stored == doubtful[i].sha1 {
 			continue
 		}
-		key := s.chunkKey(doubtful[i].Name)
-		s.cfg.Log.Warn("a chunk in redis is not what its name says: overwriting it", "key", key)
-		err = s.transfer(ctx, &s.writing, len(doubtful[i].Data), func(pipe redis.Pipeliner) {
-			pipe.SetArgs(ctx, key, doubtful[i].Data, redis.SetArgs{Mode: "XX", KeepTTL: true})
-		})
-		if err != nil {
-			return err
-		}
+		wrong = append(wrong, doubtful[i])
+		s.cfg.Log.Warn("a chunk in redis is not what its name says: overwriting it", "key", s.chunkKey(doubtful[i].name))
 	}
-	return nil
+	return s.send(ctx, c, wrong, func(int) redis.SetArgs { return redis.SetArgs{Mode: "XX", KeepTTL: true} })
 }
 
 // upload writes chunks that Redis lacks. They expire unless a commit makes them
 // permanent. The time to live lets the chunks that come after arrive first.
-func (s *Store) upload(ctx context.Context, chunks []state.Chunk) error {
-	left := bytesOf(chunks)
-	for len(chunks) > 0 {
-		window := chunks[:min(s.writing.window(), len(chunks))]
-		chunks = chunks[len(window):]
-		ttl := s.grace(left)
-		err := s.transfer(ctx, &s.writing, bytesOf(window), func(pipe redis.Pipeliner) {
-			for i := range window {
-				pipe.SetArgs(ctx, s.chunkKey(window[i].Name), window[i].Data, redis.SetArgs{Mode: "NX", TTL: ttl})
-			}
-		})
-		if err != nil {
-			return err
-		}
-		left -= bytesOf(window)
-	}
-	return nil
+func (s *Store) upload(ctx context.Context, c *state.Checkpoint, chunks []chunk) error {
+	return s.send(ctx, c, chunks, func(left int) redis.SetArgs {
+		return redis.SetArgs{Mode: "NX", TTL: s.grace(left)}
+	})
 }
 
-func bytesOf(chunks []state.Chunk) (n int) {
+// send writes chunks of a checkpoint, which are in order, a few at a time. args are those of a few, with left bytes to
+// send, theirs included.
+func (s *Store) send(ctx context.Context, c *state.Checkpoint, chunks []chunk, args func(left int) redis.SetArgs) error {
+	left := 0
 	for i := range chunks {
-		n += len(chunks[i].Data)
+		left += chunks[i].size
 	}
-	return n
+	var data [][]byte // of the first chunks
+	transfer := func() error {
+		size := 0
+		for _, b := range data {
+			size += len(b)
+		}
+		how := args(left)
+		err := s.transfer(ctx, &s.writing, size, func(pipe redis.Pipeliner) {
+			for i, b := range data {
+				pipe.SetArgs(ctx, s.chunkKey(chunks[i].name), b, how)
+			}
+		})
+		left -= size
+		chunks, data = chunks[len(data):], data[:0]
+		return err
+	}
+	place := 0
+	return state.EachChunk(c, func(b []byte) error {
+		wanted := len(data) < len(chunks) && chunks[len(data)].place == place
+		place++
+		if !wanted {
+			return nil
+		}
+		if len(data) < cap(data) { // its bytes were sent
+			data = data[:len(data)+1]
+		} else {
+			data = append(data, nil)
+		}
+		last := &data[len(data)-1]
+		*last = append((*last)[:0], b...)
+		if len(data) >= min(s.writing.window(), len(chunks)) {
+			return transfer()
+		}
+		return nil
+	})
 }
 
 // trust records the chunks of a verified version, and the corrupt head if there is one.
@@ -301,19 +354,9 @@ func (s *Store) trust(names []chunkName, corrupt int64) {
 	w.trusted, w.corrupt = trusted, corrupt
 }
 
-// distinct returns the first chunk of each name.
-func distinct(chunks []state.Chunk) []state.Chunk {
-	seen := make(map[chunkName]bool, len(chunks))
-	return slices.DeleteFunc(chunks, func(c state.Chunk) bool {
-		known := seen[c.Name]
-		seen[c.Name] = true
-		return known
-	})
-}
-
 // pick returns the chunks at the places that the script listed.
-func pick(chunks []state.Chunk, places []string) ([]state.Chunk, error) {
-	picked := make([]state.Chunk, 0, len(places))
+func pick(chunks []chunk, places []string) ([]chunk, error) {
+	picked := make([]chunk, 0, len(places))
 	for _, place := range places {
 		i, err := strconv.Atoi(place)
 		if err != nil || i < 0 || i >= len(chunks) {
@@ -321,5 +364,6 @@ func pick(chunks []state.Chunk, places []string) ([]state.Chunk, error) {
 		}
 		picked = append(picked, chunks[i])
 	}
+	slices.SortFunc(picked, func(a, b chunk) int { return cmp.Compare(a.place, b.place) })
 	return picked, nil
 }

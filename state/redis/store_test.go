@@ -181,7 +181,8 @@ func TestSaveUploadsWhatChanged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.upload(t.Context(), mustSplit(checkpoint(epoch, 2, "abxd"))); err != nil {
+		second := checkpoint(epoch, 2, "abxd")
+		if err := s.upload(t.Context(), second, cut(second)); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range srv.keys(t, "0:chunk:*") {

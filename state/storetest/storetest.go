@@ -16,6 +16,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -67,7 +69,7 @@ func checkpoint(epoch, next int64) *state.Checkpoint {
 	return &state.Checkpoint{
 		Schema: 1, Numerics: "1/test", Config: []byte(`{"law":true}`), Epoch: epoch, Events: uint64(next) * 3,
 		Position: state.Position{Next: next, Chain: [32]byte{byte(next)}, Before: [32]byte{byte(next - 1)}},
-		Model:    model, Saved: noon, ModelSHA256: sha256.Sum256(model),
+		Model:    model, Saved: noon, ModelSHA256: sha256.Sum256(model), Length: int64(len(model)),
 	}
 }
 
@@ -140,7 +142,8 @@ func empty(t *testing.T, open func() state.Store) {
 }
 
 // Every client loads a checkpoint with all fields as saved. Save does not change its
-// argument. A zero Saved becomes the present. A model may be empty.
+// argument. A zero Saved becomes the present. A model may be empty. A Source is saved as the bytes that it
+// writes, in whatever pieces, and its error is that of the save.
 func roundTrip(t *testing.T, open func() state.Store) {
 	s := open()
 	epoch := take(t, s)
@@ -164,6 +167,45 @@ func roundTrip(t *testing.T, open func() state.Store) {
 	if len(got.Model) != 0 || got.Saved.Before(start.Add(-time.Second)) || got.Saved.After(time.Now()) {
 		t.Errorf("a model of %d bytes saved at %v, want an empty one saved now", len(got.Model), got.Saved)
 	}
+
+	for i, piece := range []int{1000, state.ChunkSize, state.ChunkSize + 1} {
+		want := checkpoint(epoch, int64(7+i))
+		made := *want
+		made.Model, made.Source = nil, writer{want.Model, piece, nil}
+		made.ModelSHA256, made.Length = [32]byte{}, 0
+		version := save(t, s, &made)
+		if made.ModelSHA256 != want.ModelSHA256 || made.Length != want.Length {
+			t.Errorf("Save names the model of a Source %x, of %d bytes; want %x, %d",
+				made.ModelSHA256, made.Length, want.ModelSHA256, want.Length)
+		}
+		if again := save(t, s, &made); again != version {
+			t.Errorf("saved again, version %d is %d", version, again)
+		}
+		wantLoaded(t, open(), state.Head, version, want)
+		broken := errors.New("broken")
+		made.Source, made.Position.Next = writer{want.Model, piece, broken}, 20
+		if _, err := s.Save(t.Context(), &made); !errors.Is(err, broken) {
+			t.Errorf("a Source that fails: %v", err)
+		}
+		wantLoaded(t, open(), state.Head, version, want)
+	}
+}
+
+// A writer writes b in pieces, and then returns err.
+type writer struct {
+	b     []byte
+	piece int
+	err   error
+}
+
+func (w writer) WriteTo(to io.Writer) (n int64, err error) {
+	for piece := range slices.Chunk(w.b, w.piece) {
+		k, err := to.Write(piece)
+		if n += int64(k); err != nil {
+			return n, err
+		}
+	}
+	return n, w.err
 }
 
 // small returns a checkpoint with a model of the given text.

@@ -207,8 +207,14 @@ func do[A any](ctx context.Context, s *remoteStore, name string, arg A) error {
 }
 
 func (s *remoteStore) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
-	c.ModelSHA256 = sha256.Sum256(c.Model)
-	return ask[int64](ctx, s, "save", c)
+	sent := *c
+	var err error
+	if sent.Model, err = c.Bytes(); err != nil {
+		return 0, err
+	}
+	sent.Source = nil
+	c.ModelSHA256, c.Length = sha256.Sum256(sent.Model), int64(len(sent.Model))
+	return ask[int64](ctx, s, "save", &sent)
 }
 
 func (s *remoteStore) Load(ctx context.Context, which state.Pointer) (*state.Checkpoint, int64, error) {
