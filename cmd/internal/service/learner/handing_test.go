@@ -143,11 +143,20 @@ func (s *blocked) Save(ctx context.Context, c *state.Checkpoint) (int64, error) 
 	if !s.block.CompareAndSwap(true, false) {
 		return s.Store.Save(ctx, c)
 	}
-	before := sha256.Sum256(c.Model)
+	before := sourceSum(c)
 	close(s.entered)
 	<-s.let
-	s.changed.Store(sha256.Sum256(c.Model) != before)
+	s.changed.Store(sourceSum(c) != before)
 	return 0, ctx.Err()
+}
+
+// sourceSum returns the SHA-256 of what a checkpoint's Source writes.
+func sourceSum(c *state.Checkpoint) [sha256.Size]byte {
+	b, err := c.Bytes()
+	if err != nil {
+		panic(err) // to write to memory does not fail
+	}
+	return sha256.Sum256(b)
 }
 
 // A save that was given up keeps its bytes while the learner is active again and saves.

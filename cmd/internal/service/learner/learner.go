@@ -38,7 +38,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -82,13 +81,9 @@ type Answered interface {
 	Labelled(identity, source string, label stream.Label, at time.Time)
 }
 
-// Served returns the model of these bytes that a scorer of this process answers from, nil if it
-// answers from others. That model never changes.
-type Served func(sha256 [sha256.Size]byte) *model.Model
-
-// Saved takes a checkpoint that was just saved, with the version's number. It is the callee's, with its
-// memory.
-type Saved func(c *state.Checkpoint, version int64)
+// Saved takes a checkpoint that was just saved or loaded, with the version's number, and its model, which learns
+// nothing. It should be soon done with the model that it was given before.
+type Saved func(c *state.Checkpoint, m *model.Model, version int64)
 
 // A Config describes a learner.
 type Config struct {
@@ -109,8 +104,7 @@ type Config struct {
 	AdoptConfig bool                // continue a model that was made with another configuration
 	Observe     func(Applied)       // called in order for each record; may be nil
 	Answered    Answered            // told of the labels of mail; nil: nobody wants them
-	Served      Served              // nil: no scorer is in this process
-	Saved       Saved               // nil: the same
+	Saved       Saved               // nil: no scorer is in this process
 	Unasked     bool                // nobody waits for a model: the first save is after SaveEvery, not at once
 	Announce    func(*stream.Alert) // called once for each change of an alarm; default: log it
 	Metrics     *Metrics            // may be nil

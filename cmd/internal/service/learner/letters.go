@@ -81,12 +81,11 @@ func (w *worker) addReceipt(receipt *stream.Receipt, trace stream.Trace) error {
 
 // modelSHA256 returns the SHA-256 of the model's bytes in hexadecimal.
 func (w *worker) modelSHA256() (string, error) {
-	var err error
-	if w.bytes, err = w.model.AppendBinary(w.bytes[:0]); err != nil {
+	sum := sha256.New()
+	if _, err := w.model.WriteTo(sum); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(w.bytes)
-	return hex.EncodeToString(sum[:]), nil
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // publishLetters returns when dead letters and receipts are acknowledged. It cuts a

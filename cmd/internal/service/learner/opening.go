@@ -170,6 +170,7 @@ func (w *worker) begin(from origin) {
 	} else {
 		w.position, w.known, w.followed = head.Position, true, lineage{head.Epoch, head.Writer}
 		w.noteSaved(head, from.version)
+		w.hand(head, from.version)
 		w.log.Info("going on from a checkpoint",
 			"version", from.version, "events", head.Events, "next_offset", head.Position.Next)
 	}
@@ -185,6 +186,19 @@ func (w *worker) begin(from origin) {
 			w.log.Warn("an alarm stands", "kind", a.Kind, "body", a.Body, "since_event", a.Status.Since,
 				"reading", w.status.Reading.String())
 		}
+	}
+}
+
+// hand gives a scorer of this process the model that was loaded, if it answers from the same one: there need be only
+// one.
+func (w *worker) hand(c *state.Checkpoint, version int64) {
+	if w.l.cfg.Saved == nil {
+		return
+	}
+	if m, err := w.model.Copy(); err == nil { // without it the scorer reads the store
+		handed := *c
+		handed.Model = nil
+		w.l.cfg.Saved(&handed, m, version)
 	}
 }
 

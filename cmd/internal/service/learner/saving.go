@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime/debug"
 	"time"
 
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/state"
 )
@@ -20,10 +20,15 @@ const checkEvery = 10
 // Status soon shows what is saved. A record that comes meanwhile waits as long.
 const quietWait = 200 * time.Millisecond
 
+// besideWait is how long learning waits for a save where a scorer of this process answers from what is saved, and
+// saves are rare. The copy becomes that scorer's model, in the place of the one before, and only then has the model
+// its own tables again: so there are two sets of tables, and not three. A save to a disk takes a tenth of a second.
+const besideWait = time.Second
+
 // A saving is one save. It runs in a goroutine of its own beside learning, from a copy
-// of the model. There is at most one. The copy is the worker's saveBytes: one encoded model,
-// whose memory the next save uses again. Taking it stops learning for 15 ms at the default 28 MiB
-// (BenchmarkCopy, 2026-11-22); hashing and writing it does not.
+// of the model. There is at most one. The copy shares the model's tables until the next event, which stops
+// learning for 7 ms in all at the default 28 MiB (BenchmarkSave of algos/model, 2026-11-30); making its bytes,
+// hashing and writing them does not. They are never in memory all at once.
 //
 //	none ──start──> running ──done──> settled by the worker's goroutine ──> none
 //	                   └──abandon──> cancelled; its result is ignored
@@ -35,7 +40,8 @@ const quietWait = 200 * time.Millisecond
 // learner has a newer epoch, and the store refuses what is saved under the epoch before.
 type saving struct {
 	cancel context.CancelFunc
-	copied *state.Checkpoint // what to write
+	copied *state.Checkpoint // what to write: its Source is model
+	model  *model.Model      // the copy
 	again  bool              // it was saved before
 
 	// The result. Its goroutine writes it before done is closed; others read it after.
@@ -60,7 +66,11 @@ func (s *saving) ended() bool {
 // holds what is not saved.
 func (w *worker) saveIfDue(ctx context.Context, quiet bool) error {
 	defer w.showLag()
-	if err := w.settle(ctx, quiet); err != nil || w.running != nil {
+	patience := time.Duration(0)
+	if quiet {
+		patience = quietWait
+	}
+	if err := w.settle(ctx, patience); err != nil || w.running != nil {
 		return err
 	}
 	now := time.Now()
@@ -80,7 +90,6 @@ func (w *worker) saveIfDue(ctx context.Context, quiet bool) error {
 			return err
 		}
 		w.l.saveNow.Store(false)
-		w.debt += float64(len(w.saveBytes)) // startSave's copy
 	case !w.unsaved && w.l.cfg.SaveBytes <= 0 && w.status.Version != 0 &&
 		now.Sub(w.lastSave) >= checkEvery*w.l.cfg.SaveEvery:
 		if err := w.startSave(ctx); err != nil {
@@ -88,10 +97,10 @@ func (w *worker) saveIfDue(ctx context.Context, quiet bool) error {
 		}
 		w.running.again = true
 	}
-	if quiet {
-		return w.settle(ctx, quiet)
+	if w.l.cfg.SaveBytes > 0 && w.l.cfg.Saved != nil {
+		patience = besideWait
 	}
-	return nil
+	return w.settle(ctx, patience)
 }
 
 // affords reports whether a save now stays within SaveBytes. A few saves may come one after another:
@@ -115,16 +124,13 @@ func (l *Learner) Save() { l.saveNow.Store(true) }
 // startSave copies the model and starts to save the copy.
 func (w *worker) startSave(ctx context.Context) error {
 	w.lastSave = time.Now()
-	if w.l.cfg.SaveBytes > 0 { // saves are rare, and each copy is new memory: it is not to come on top of garbage
-		debug.FreeOSMemory()
-	}
-	c, err := w.copyModel()
+	m, c, err := w.copyModel()
 	if err != nil {
 		return err
 	}
 	w.unsaved, w.sinceCopy = false, time.Time{}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the turn that starts it
-	s := &saving{cancel: cancel, copied: c, done: make(chan struct{})}
+	s := &saving{cancel: cancel, copied: c, model: m, done: make(chan struct{})}
 	w.running = s
 	w.l.savings.Go(func() {
 		defer close(s.done)
@@ -133,54 +139,51 @@ func (w *worker) startSave(ctx context.Context) error {
 		s.version, s.err = w.l.cfg.Store.Save(ctx, c)
 		s.took = time.Since(begun)
 		if s.err == nil && w.l.cfg.Saved != nil {
-			handed := *c
-			w.l.cfg.Saved(&handed, s.version)
+			w.l.cfg.Saved(c, m, s.version)
 		}
 	})
 	return nil
 }
 
-// copyModel returns a checkpoint of the model as it is. Its bytes are w.saveBytes: no
-// save may be running.
-func (w *worker) copyModel() (*state.Checkpoint, error) {
-	var err error
-	if w.saveBytes, err = w.model.AppendBinary(w.saveBytes[:0]); err != nil {
-		return nil, err
-	}
-	config, err := json.Marshal(w.model.Config())
+// copyModel returns a copy of the model as it is, and its checkpoint.
+func (w *worker) copyModel() (*model.Model, *state.Checkpoint, error) {
+	m, err := w.model.Copy()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &state.Checkpoint{
-		Schema: Schema, Numerics: w.model.Numerics(), Config: config, Epoch: w.lease.Epoch, Writer: w.lease.Writer,
-		Events: w.model.Events(), Position: w.position, Model: w.saveBytes, Saved: time.Now().UTC(),
+	config, err := json.Marshal(m.Config())
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, &state.Checkpoint{
+		Schema: Schema, Numerics: m.Numerics(), Config: config, Epoch: w.lease.Epoch, Writer: w.lease.Writer,
+		Events: m.Events(), Position: w.position, Source: m, Saved: time.Now().UTC(),
 	}, nil
 }
 
 // abandon cancels the running save, whose result nobody wants. It ends with its request
-// in flight; Run waits for it. It keeps the copy: the next save makes another.
+// in flight; Run waits for it. It keeps the copy.
 func (w *worker) abandon() {
 	if w.running != nil {
 		w.running.cancel()
-		w.running, w.saveBytes = nil, nil
+		w.running = nil
 	}
 }
 
-// settle takes in the result of the running save if it has ended. On a quiet stream it
-// waits a little for the end.
-func (w *worker) settle(ctx context.Context, quiet bool) error {
+// settle takes in the result of the running save if it ends before patience does.
+func (w *worker) settle(ctx context.Context, patience time.Duration) error {
 	if w.running == nil {
 		return nil
 	}
 	if !w.running.ended() {
-		if !quiet {
+		if patience == 0 {
 			return nil
 		}
-		patience := time.NewTimer(quietWait)
-		defer patience.Stop()
+		over := time.NewTimer(patience)
+		defer over.Stop()
 		select {
 		case <-w.running.done:
-		case <-patience.C:
+		case <-over.C:
 			return nil
 		case <-ctx.Done():
 			return nil
@@ -193,6 +196,10 @@ func (w *worker) settle(ctx context.Context, quiet bool) error {
 func (w *worker) takeIn() error {
 	s := w.running
 	w.running = nil
+	if w.l.cfg.Saved == nil { // else the copy is another's
+		w.model.Reclaim(s.model, w.l.cfg.SaveBytes <= 0) // with SaveBytes the next save is a while away
+	}
+	w.debt += float64(max(w.size, int(s.copied.Length))) // Length is 0 if it failed early
 	if s.err != nil {
 		w.unsaved = true
 		return s.err
@@ -202,14 +209,10 @@ func (w *worker) takeIn() error {
 			"version_before", w.status.Version, "version", s.version)
 	}
 	w.noteSaved(s.copied, s.version)
-	size := len(s.copied.Model)
-	w.size = size
-	if w.l.cfg.SaveBytes > 0 || w.l.cfg.Saved != nil { // the next save is a while away, or they are another's now
-		w.saveBytes, s.copied.Model = nil, nil
-	}
+	w.size = int(s.copied.Length)
 	w.unsavedSince = w.sinceCopy
 	w.publishStatus()
-	w.l.cfg.Metrics.saved(s.took, size)
+	w.l.cfg.Metrics.saved(s.took, w.size)
 	w.l.cfg.Metrics.trust.show(w.model.Sources())
 	w.log.Debug("saved", "version", s.version, "events", s.copied.Events, "next_offset", s.copied.Position.Next,
 		"took", s.took)

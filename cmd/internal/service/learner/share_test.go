@@ -1,69 +1,33 @@
 package learner
 
 import (
-	"crypto/sha256"
+	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"hamlet/algos/model"
 	"hamlet/state"
 )
 
-// While nothing is learnt, a learner has the tables of the model that a scorer of its process answers
-// from. It goes on as one that has its own, and that model stays as it was.
-func TestTablesAreSharedWithTheScorer(t *testing.T) {
-	r := newRig(t)
-	const n = 200
-	records, m := texts(t, n)
-	cfg := r.config()
-	var served atomic.Pointer[model.Model]
-	cfg.Served = func(sha [sha256.Size]byte) *model.Model {
-		if s := served.Load(); s != nil {
-			return s
-		}
-		c, _, err := r.store.Load(t.Context(), state.Head)
-		if err != nil || c.ModelSHA256 != sha {
-			return nil
-		}
-		twin, err := model.Restore(c.Model)
-		if err != nil {
-			t.Error(err)
-			return nil
-		}
-		served.Store(twin)
-		return twin
-	}
-	p := r.run(cfg)
-	r.produce(records[:n/2]...)
-	p.until(t, "the scorer's model is asked for", func(Status) bool { return served.Load() != nil })
-	before := sum(t, served.Load())
-	r.produce(records[n/2:]...)
-	p.until(t, "the rest is saved", func(s Status) bool { return s.SavedEnd == n })
-	if err := p.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if r.head().ModelSHA256 != sum(t, m) {
-		t.Error("the learner went on differently")
-	}
-	if sum(t, served.Load()) != before {
-		t.Error("the scorer's model was changed")
-	}
+// A handed is what a learner hands on.
+type handed struct {
+	c       *state.Checkpoint
+	m       *model.Model
+	version int64
 }
 
-// What is saved is handed on with its memory: no later save writes there.
+// What is loaded and what is saved is handed on with its model, which no later event changes.
 func TestWhatIsSavedIsHandedOn(t *testing.T) {
 	r := newRig(t)
 	const n = 60
 	records, m := texts(t, n)
 	cfg := r.config()
 	var mu sync.Mutex
-	var all []*state.Checkpoint
-	var versions []int64
-	cfg.Saved = func(c *state.Checkpoint, version int64) {
+	var all []handed
+	cfg.Saved = func(c *state.Checkpoint, m *model.Model, version int64) {
 		mu.Lock()
 		defer mu.Unlock()
-		all, versions = append(all, c), append(versions, version)
+		all = append(all, handed{c, m, version})
 	}
 	p := r.run(cfg)
 	for i := 0; i < n; i += n / 3 {
@@ -73,19 +37,99 @@ func TestWhatIsSavedIsHandedOn(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
+	last, head := all[len(all)-1], r.head()
+	p = r.run(cfg)
+	p.until(t, "it is active", func(s Status) bool { return s.Active })
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(all) < 3 {
-		t.Fatalf("%d saves were handed on, want at least 3", len(all))
+	if len(all) < 4 {
+		t.Fatalf("%d models were handed on, want at least 4", len(all))
 	}
-	for i, c := range all {
-		if got := sha256.Sum256(c.Model); got != c.ModelSHA256 {
-			t.Errorf("save %d, version %d: its bytes have the SHA-256 %x, not %x", i, versions[i], got, c.ModelSHA256)
+	for i, h := range all {
+		if got := sum(t, h.m); got != h.c.ModelSHA256 || h.m.Events() != h.c.Events {
+			t.Errorf("number %d, version %d: its model has the SHA-256 %x, not %x", i, h.version, got, h.c.ModelSHA256)
 		}
 	}
-	head := r.head()
-	if last := all[len(all)-1]; last.ModelSHA256 != head.ModelSHA256 || last.Position != head.Position ||
-		head.ModelSHA256 != sum(t, m) {
-		t.Errorf("handed on last: %x at %+v; the head is %x at %+v", last.ModelSHA256, last.Position, head.ModelSHA256, head.Position)
+	if last.c.ModelSHA256 != head.ModelSHA256 || last.c.Position != head.Position || head.ModelSHA256 != sum(t, m) {
+		t.Errorf("handed on last: %x at %+v; the head is %x at %+v",
+			last.c.ModelSHA256, last.c.Position, head.ModelSHA256, head.Position)
+	}
+	loaded := all[len(all)-1]
+	if loaded.version != last.version || loaded.c.ModelSHA256 != head.ModelSHA256 || loaded.c.Model != nil {
+		t.Errorf("what was loaded is handed on as version %d of %x, with %d bytes; want version %d of %x without",
+			loaded.version, loaded.c.ModelSHA256, len(loaded.c.Model), last.version, head.ModelSHA256)
+	}
+}
+
+// Where a scorer takes what is saved and saves are rare, no event is learnt before it has taken it. Without the one or
+// the other a save runs beside learning.
+func TestLearningWaitsForARareSave(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes int64
+		hands bool
+	}{"rare and handed": {1 << 30, true}, "rare": {1 << 30, false}, "handed": {0, true}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			records, _ := texts(t, 20)
+			slow := &blocked{entered: make(chan struct{}), let: make(chan struct{})}
+			var h *handed
+			a := r.hand("a", func(cfg *Config) {
+				slow.Store, cfg.Store, cfg.SaveBytes = cfg.Store, slow, c.bytes
+				if c.hands {
+					cfg.Saved = func(c *state.Checkpoint, m *model.Model, version int64) { h = &handed{c, m, version} }
+				}
+			})
+			a.learn(0, records...)
+			slow.block.Store(true)
+			together := c.bytes > 0 && c.hands
+			if together {
+				go func() { <-slow.entered; close(slow.let) }()
+			}
+			a.w.lastSave = a.w.lastSave.Add(-a.l.cfg.SaveEvery)
+			if err := a.w.saveIfDue(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			if waited := a.w.running == nil; waited != together {
+				t.Fatalf("learning goes on beside the save: %t; want %t", !waited, !together)
+			}
+			if together {
+				if h == nil || a.w.status.Version != h.version || a.w.status.SavedEnd != 20 {
+					t.Errorf("the status is %+v, and %+v was handed on", a.w.status, h)
+				}
+				return
+			}
+			<-slow.entered
+			close(slow.let)
+			<-a.w.running.done
+			if err := a.w.takeIn(); err != nil || a.w.status.SavedEnd != 20 {
+				t.Errorf("the save ended with %v at %d", err, a.w.status.SavedEnd)
+			}
+		})
+	}
+}
+
+// A save that the store refuses at once leaves the model its tables, and the next one saves all.
+func TestAFailedSaveIsTriedAgain(t *testing.T) {
+	r := newRig(t)
+	records, m := texts(t, 30)
+	store := &mortal{}
+	a := r.hand("a", func(cfg *Config) { store.Store, cfg.Store = cfg.Store, store })
+	a.learn(0, records[:20]...)
+	store.die()
+	if err := a.w.startSave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-a.w.running.done
+	if err := a.w.takeIn(); !errors.Is(err, errDead) || !a.w.unsaved {
+		t.Fatalf("the save ended with %v, unsaved %t", err, a.w.unsaved)
+	}
+	store.dead = false
+	a.learn(20, records[20:]...)
+	a.save()
+	if c := r.head(); c.ModelSHA256 != sum(t, m) || c.Position.Next != 30 {
+		t.Errorf("the head is %x at %d, want %x at 30", c.ModelSHA256, c.Position.Next, sum(t, m))
 	}
 }

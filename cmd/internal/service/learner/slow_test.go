@@ -3,17 +3,13 @@ package learner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"hamlet/algos/feature"
-	"hamlet/algos/model"
 	"hamlet/state"
 	"hamlet/state/redis"
 )
@@ -260,39 +256,4 @@ func TestARunningSaveOfALostLeaseIsHarmless(t *testing.T) {
 	if err != nil || got != version || c.Position.Next != 5 {
 		t.Errorf("the head is version %d at %d, %v; want the other learner's %d at 5", got, c.Position.Next, err, version)
 	}
-}
-
-// BenchmarkCopy measures how long learning stands still for a save: the default model
-// after 500 texts.
-func BenchmarkCopy(b *testing.B) {
-	m, err := model.New(model.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	for i := range 500 {
-		body := []byte{}
-		for range 60 {
-			body = fmt.Appendf(body, "word%d ", random.IntN(20_000))
-		}
-		if _, err := m.Apply(&model.Example{
-			ID: fmt.Sprint("e", i), Source: "s", Spam: i%2 == 0,
-			Body: model.Body{Tenant: "t", Message: &feature.Message{Body: body, BodyBytes: len(body)}},
-		}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	p := &worker{model: m}
-	c, err := p.copyModel()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(c.Model)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := p.copyModel(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(len(c.Model))/(1<<20), "MiB")
 }

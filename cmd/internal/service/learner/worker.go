@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +53,6 @@ type worker struct {
 	// copy was not saved, or the store lost it.
 	unsaved      bool
 	running      *saving   // the save that has not been settled; nil: none
-	saveBytes    []byte    // the copy; running reads it
 	size         int       // bytes of the model as it was saved last
 	debt         float64   // bytes that saves wrote beyond what SaveBytes allows
 	owed         time.Time // when debt was so
@@ -79,7 +77,6 @@ type worker struct {
 
 	ahead    ahead
 	incoming []incoming // scratch
-	bytes    []byte     // scratch of modelSHA256
 
 	// after is the SHA-256 of the model after the last withdrawal, and afterApplied is what
 	// applied was then. If the next record is a withdrawal too, it does not hash the model again.
@@ -211,27 +208,8 @@ func (w *worker) work(ctx context.Context, quiet bool) error {
 	}
 	if err := w.saveIfDue(ctx, quiet); errors.Is(err, state.ErrStale) {
 		return w.lost(ctx, err)
-	} else if err != nil {
+	} else {
 		return err
-	}
-	if quiet {
-		w.share()
-	}
-	return nil
-}
-
-// shareAfter is how long the learner must have learnt nothing before it shares tables with a
-// scorer. It must copy shared tables before it learns again.
-const shareAfter = 2 * time.Second
-
-// share frees the model's tables if a scorer of this process has equal ones and nothing is learnt.
-func (w *worker) share() {
-	if w.l.cfg.Served == nil || w.unsaved || w.running != nil || w.status.Version == 0 ||
-		time.Since(w.quietSince) < shareAfter {
-		return
-	}
-	if served := w.l.cfg.Served(w.status.SHA256); served != nil && w.model.ShareTables(served) {
-		debug.FreeOSMemory() // this also returns what the scorer's previous model and its loading left
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hamlet/algos/model"
 	"hamlet/cmd/internal/service/advice"
 	"hamlet/state"
 )
@@ -146,7 +147,12 @@ func (l *loader) follow(ctx context.Context) error {
 	if err == nil {
 		l.notePin(&named)
 	}
-	if again := !l.again.IsZero() && !time.Now().Before(l.again); err == nil && named == l.tried && !again {
+	given := l.handed
+	if given != nil && (err != nil || !given.is(&named) || l.serves(given.model)) {
+		given = nil
+	}
+	again := !l.again.IsZero() && !time.Now().Before(l.again)
+	if err == nil && named == l.tried && !again && given == nil {
 		l.state = following
 		return nil
 	}
@@ -160,8 +166,11 @@ func (l *loader) follow(ctx context.Context) error {
 	}
 	var checkpoint *state.Checkpoint
 	var version int64
-	if err == nil {
-		checkpoint, version, err = l.load(ctx, &named)
+	var made *model.Model // of the checkpoint; nil: it is to be restored
+	if given != nil {
+		checkpoint, version, made = given.checkpoint, given.version, given.model
+	} else if err == nil {
+		checkpoint, version, err = l.store.Load(ctx, state.Served)
 	}
 	if err != nil && (ctx.Err() != nil || errors.Is(err, state.ErrNone) || errors.Is(err, state.ErrTransient)) {
 		return err
@@ -171,14 +180,14 @@ func (l *loader) follow(ctx context.Context) error {
 	}
 	before := l.bad
 	l.state, l.tried, l.newest = following, named, max(l.newest, named.Version)
-	large := err == nil && len(checkpoint.Model) >= largeModel
-	if large {
+	large := err == nil && checkpoint.Length >= largeModel
+	if large && made == nil {
 		debug.FreeOSMemory() // what the load has left, so that the model does not come on top of it
 	}
 	swaps := l.swaps
-	l.bad = l.take(named, version, checkpoint, err)
+	l.bad = l.take(named, version, checkpoint, made, err)
 	if l.swaps != swaps && large {
-		debug.FreeOSMemory() // the bytes, and the model before: else they stay until as much has been allocated again
+		debug.FreeOSMemory() // the model before, and bytes: else they stay until as much has been allocated again
 	}
 	l.again = time.Time{}
 	switch {
@@ -197,9 +206,10 @@ func (l *loader) follow(ctx context.Context) error {
 	return nil
 }
 
-// handed is a checkpoint that the learner of this process has saved as a version.
+// handed is a checkpoint that the learner of this process has saved as a version, or loaded, and its model.
 type handed struct {
 	checkpoint *state.Checkpoint
+	model      *model.Model
 	version    int64
 }
 
@@ -210,13 +220,10 @@ func (h *handed) is(named *state.Heading) bool {
 		c.Writer == named.Writer && hex.EncodeToString(c.ModelSHA256[:]) == named.Model
 }
 
-// load returns the checkpoint that the store names. It reads none that was handed.
-func (l *loader) load(ctx context.Context, named *state.Heading) (*state.Checkpoint, int64, error) {
-	if h := l.handed; h != nil && h.is(named) {
-		l.handed = nil // its memory is free once the model is made
-		return h.checkpoint, h.version, nil
-	}
-	return l.store.Load(ctx, state.Served)
+// serves reports whether m is what answers.
+func (l *loader) serves(m *model.Model) bool {
+	current := l.current.Load()
+	return current != nil && current.model == m
 }
 
 // behind reports whether what is named is not as far in the log as what is served.
@@ -225,14 +232,15 @@ func (l *loader) behind(named state.Heading) bool {
 	return current != nil && named.Next < current.next
 }
 
-// take serves a loaded checkpoint. err is the load's error. It returns an error unless the
-// version that the store names is served.
-func (l *loader) take(named state.Heading, version int64, c *state.Checkpoint, err error) error {
+// take serves a loaded checkpoint, whose model is made unless that is nil. err is the load's error. It returns an
+// error unless the version that the store names is served. A made model takes the place of one of the same bytes: it
+// shares its tables with the learner's.
+func (l *loader) take(named state.Heading, version int64, c *state.Checkpoint, made *model.Model, err error) error {
 	if err != nil {
 		return err
 	}
-	if old := l.current.Load(); old == nil || !old.is(version, c) {
-		fresh, err := newSnapshot(l.name, version, c)
+	if old := l.current.Load(); old == nil || made != nil || !old.is(version, c) {
+		fresh, err := newSnapshot(l.name, version, c, made)
 		if err != nil {
 			return err
 		}

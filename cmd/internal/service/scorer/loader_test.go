@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
+	"hamlet/algos/model"
 	"hamlet/state"
 	"hamlet/state/redis"
 	"hamlet/stream"
@@ -249,13 +251,14 @@ func (c *readStore) Load(ctx context.Context, which state.Pointer) (*state.Check
 }
 
 // What the learner of this process has just saved is served without a read, if the store names it. Anything
-// else is read.
-func TestHandedCheckpointIsNotRead(t *testing.T) {
+// else is read. A model that is handed over takes the place of one that was read.
+func TestHandedModelIsServed(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := &readStore{Store: openStore(t, r)}
 	teacher := newTeacher(t, store.Store)
 	s := New(Config{Store: store})
-	saved := func() (c *state.Checkpoint, version int64, sum string) {
+	close(s.ended) // it does not run
+	saved := func() (c *state.Checkpoint, m *model.Model, version int64, sum string) {
 		t.Helper()
 		teacher.learn(10)
 		sum = teacher.save()
@@ -263,36 +266,75 @@ func TestHandedCheckpointIsNotRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c, version, sum
+		if m, err = teacher.model.Copy(); err != nil {
+			t.Fatal(err)
+		}
+		c.Model = nil
+		return c, m, version, sum
 	}
-	check := func(when, sum string, loads int) {
+	check := func(when, sum string, m *model.Model, loads int) {
 		t.Helper()
 		s.follower.poll(patience(t))
-		if got := s.follower.current(); got == nil || got.ref.SHA256 != sum || store.loads != loads {
+		if got := s.follower.current(); got == nil || got.ref.SHA256 != sum || store.loads != loads || m != nil && got.model != m {
 			t.Errorf("%s: %+v is served after %d reads, want %s after %d", when, got, store.loads, sum, loads)
 		}
 		teacher.check(predicted(t, s.follower.answering.Load()))
 	}
-	c, version, first := saved()
-	s.Saved(c, version)
-	check("handed", first, 0)
+	c, first, version, name := saved()
+	s.Saved(c, first, version)
+	check("handed", name, first, 0)
+	check("at the next poll", name, first, 0)
 
 	old := c
-	_, _, second := saved()
-	s.Saved(old, version)
-	check("an older one is handed", second, 1)
+	c, again, next, name := saved()
+	s.Saved(old, first, version)
+	check("an older one is handed", name, nil, 1)
+	s.Saved(c, again, next)
+	check("what was read is handed", name, again, 1)
 
-	c, version, third := saved()
-	s.Saved(c, version+1)
-	check("a number that the store does not name", third, 2)
+	c, m, version, name := saved()
+	s.Saved(c, m, version+1)
+	check("a number that the store does not name", name, nil, 2)
 
-	c, version, _ = saved()
+	c, m, version, _ = saved()
 	if err := store.Pin(t.Context(), version-1); err != nil {
 		t.Fatal(err)
 	}
-	s.Saved(c, version)
-	check("another version is pinned", third, 2)
+	s.Saved(c, m, version)
+	check("another version is pinned", name, nil, 2)
 	if s.follower.handed.Load() != nil || s.follower.answering.Load().handed != nil {
 		t.Error("the memory of a checkpoint that is not served is kept")
 	}
+}
+
+// Saved returns when a scorer that runs serves what was handed over, without waiting for its next poll, or when it
+// has ended.
+func TestSavedWaitsForTheScorer(t *testing.T) {
+	r := miniredis.RunT(t)
+	store := openStore(t, r)
+	teacher := newTeacher(t, store)
+	s := New(Config{Store: store, PollInterval: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	go s.follow(ctx)
+	for range 3 {
+		teacher.learn(10)
+		teacher.save()
+		c, version, err := store.Load(patience(t), state.Head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := teacher.model.Copy()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for try := 0; !s.follower.answering.Load().serves(m); try++ { // on a busy machine it may give up waiting
+			if try == 50 {
+				t.Fatal("what was handed over is not served")
+			}
+			s.Saved(c, m, version)
+		}
+	}
+	cancel()
+	<-s.ended
+	s.Saved(new(state.Checkpoint), nil, 1)
 }

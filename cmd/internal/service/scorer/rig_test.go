@@ -140,7 +140,7 @@ func servedOf(t testing.TB, m *model.Model) *snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSnapshot("default", 1, &state.Checkpoint{Events: m.Events(), Numerics: m.Numerics(), Model: b, ModelSHA256: sha256.Sum256(b)})
+	s, err := newSnapshot("default", 1, &state.Checkpoint{Events: m.Events(), Numerics: m.Numerics(), Model: b, ModelSHA256: sha256.Sum256(b)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ package scorer
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,7 +28,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/algos/model"
-	"hamlet/cmd/internal/process/clock"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/questions"
@@ -72,6 +70,9 @@ type Scorer struct {
 	metrics  *metrics
 	journal  *decisions  // nil: nobody wants decisions
 	mail     *mailKeeper // nil: nobody wants mail
+
+	handing chan chan struct{} // from Saved: a model was handed; it is closed when it was taken in
+	ended   chan struct{}      // closed when nothing is taken in any more
 }
 
 // New returns a scorer.
@@ -81,7 +82,10 @@ func New(cfg Config) *Scorer {
 	cfg.HamAt = cmp.Or(cfg.HamAt, min(HamAt, cfg.SpamAt))
 	cfg.PollInterval = cmp.Or(cfg.PollInterval, PollInterval)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	s := &Scorer{cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics(cfg.Registerer)}
+	s := &Scorer{
+		cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics(cfg.Registerer),
+		handing: make(chan chan struct{}), ended: make(chan struct{}),
+	}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
 	s.follower = newFollower(cfg.Store, cfg.Model, s.metrics, cfg.Log)
@@ -99,7 +103,7 @@ func (s *Scorer) Run(ctx context.Context) error {
 	}
 	var beside sync.WaitGroup
 	loading, stopLoading := context.WithCancel(ctx)
-	beside.Go(func() { clock.Every(loading, s.cfg.PollInterval, func() { s.follower.poll(loading) }) })
+	beside.Go(func() { s.follow(loading) })
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	beside.Go(func() { s.journal.run(keeping) })
 	beside.Go(func() { s.mail.run(keeping) })
@@ -133,19 +137,47 @@ func (s *Scorer) Ready() error {
 	return nil
 }
 
-// Served returns the scorer's model if it has these bytes, else nil. It never changes.
-func (s *Scorer) Served(sha256 [sha256.Size]byte) *model.Model {
-	if current := s.follower.current(); current != nil && current.sha256 == sha256 {
-		return current.model
+// handWait is how long a learner waits at most until the scorer has taken in what it hands over.
+const handWait = 200 * time.Millisecond
+
+// Saved takes a checkpoint of the scorer's own model that was saved as a version just now, or loaded, by a learner
+// of this process, and the model, which learns nothing. It becomes the served model if the store names it: the
+// files need not be read and verified. Saved returns when the model before is done with, or a little later.
+func (s *Scorer) Saved(c *state.Checkpoint, m *model.Model, version int64) {
+	s.follower.handed.Store(&handed{c, m, version})
+	wait := time.NewTimer(handWait)
+	defer wait.Stop()
+	taken := make(chan struct{})
+	select {
+	case s.handing <- taken:
+	case <-s.ended:
+		return
+	case <-wait.C: // it loads another, or does not run yet: the next poll takes it
+		return
 	}
-	return nil
+	select {
+	case <-taken:
+	case <-s.ended:
+	case <-wait.C:
+	}
 }
 
-// Saved takes a checkpoint of the scorer's own model that was saved as a version just now, by a learner of
-// this process. The next poll makes the served model of it, if the store names it, and need not read and
-// verify the files.
-func (s *Scorer) Saved(c *state.Checkpoint, version int64) {
-	s.follower.handed.Store(&handed{c, version})
+// follow polls the store, and at once when a learner hands over a model, until ctx ends.
+func (s *Scorer) follow(ctx context.Context) {
+	defer close(s.ended)
+	tick := time.NewTicker(s.cfg.PollInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.follower.poll(ctx)
+		case taken := <-s.handing:
+			s.follower.poll(ctx)
+			close(taken)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (s *Scorer) noModel() *questions.Refusal {

@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
+	"runtime"
 	"time"
 
 	"hamlet/algos/model"
@@ -30,23 +30,45 @@ type snapshot struct {
 	ref     stream.ModelRef
 	info    stream.Info // without the fields that depend on the present time
 
-	predictors sync.Pool // of *model.Predictor
+	// Those that nobody uses. A sync.Pool would keep the model in memory for one more collection of garbage.
+	predictors chan *model.Predictor
 }
 
-// newSnapshot restores a checkpoint's model.
-func newSnapshot(name string, version int64, c *state.Checkpoint) (*snapshot, error) {
-	m, err := model.Restore(c.Model)
-	if err != nil {
-		return nil, fmt.Errorf("restore version %d: %w", version, err)
+// newSnapshot returns a snapshot of a checkpoint's model m. It restores the model if m is nil.
+func newSnapshot(name string, version int64, c *state.Checkpoint, m *model.Model) (*snapshot, error) {
+	if m == nil {
+		var err error
+		if m, err = model.Restore(c.Model); err != nil {
+			return nil, fmt.Errorf("restore version %d: %w", version, err)
+		}
 	}
-	s := &snapshot{version: version, sha256: c.ModelSHA256, next: c.Position.Next, model: m}
+	s := &snapshot{
+		version: version, sha256: c.ModelSHA256, next: c.Position.Next, model: m,
+		predictors: make(chan *model.Predictor, runtime.GOMAXPROCS(0)),
+	}
 	s.ref = stream.ModelRef{Name: name, SHA256: hex.EncodeToString(s.sha256[:]), Positions: []int64{s.next}}
 	s.info = stream.Info{Model: s.ref, Events: c.Events, Saved: c.Saved, Numerics: c.Numerics, Sources: countSources(m)}
 	for _, i := range m.Incidents() {
 		s.info.Incidents = append(s.info.Incidents, wire.Incident(name, &i))
 	}
-	s.predictors.New = func() any { return m.NewPredictor() }
 	return s, nil
+}
+
+// predictor returns a predictor that nobody uses. release gives it back.
+func (s *snapshot) predictor() *model.Predictor {
+	select {
+	case p := <-s.predictors:
+		return p
+	default:
+		return s.model.NewPredictor()
+	}
+}
+
+func (s *snapshot) release(p *model.Predictor) {
+	select {
+	case s.predictors <- p:
+	default: // enough are kept
+	}
 }
 
 // is reports whether s was made from a checkpoint that is stored as version.
@@ -155,8 +177,8 @@ func refusal(err error, i, n int) error {
 // words about as much as the prediction.
 func (s *snapshot) predict(body *model.Body, cfg scoreConfig) (model.Prediction, []model.Contribution, []stream.Word,
 	error) {
-	p := s.predictors.Get().(*model.Predictor)
-	defer s.predictors.Put(p)
+	p := s.predictor()
+	defer s.release(p)
 	switch {
 	case cfg.explain:
 		a, err := p.Attribute(body)

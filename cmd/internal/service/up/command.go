@@ -210,7 +210,7 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 	unasked := c.unasked(dir)
 	if learning.Unasked = unasked; !unasked {
-		learning.Served, learning.Saved = answers.Served, answers.Saved
+		learning.Saved = answers.Saved
 	} else if learning.SaveEvery == learner.SaveEvery {
 		learning.SaveEvery = unaskedSaveEvery
 	}
