@@ -22,9 +22,9 @@ func (m *Model) Copy() (*Model, error) {
 	return made(&e.sections, m)
 }
 
-// Reclaim takes back the tables of a Copy of m, which has learnt nothing and which nobody uses any more. If m had
+// Reclaim takes back the tables of a Copy of m, which has learnt nothing. If m had
 // shared them only with it, they are m's own again. If m has left them to it and keep is true, the tables that m needs
-// for itself after the next Copy are these, and not new memory.
+// for itself after the next Copy are these, and not new memory. c must not be used any more.
 func (m *Model) Reclaim(c *Model, keep bool) {
 	for k, s := range m.submodels {
 		from := c.submodels[k]
@@ -36,6 +36,16 @@ func (m *Model) Reclaim(c *Model, keep bool) {
 		}
 		from.copies = nil
 	}
+}
+
+// Forget drops what Reclaim kept, and reports whether there was any.
+func (m *Model) Forget() (any bool) {
+	for _, s := range m.submodels {
+		if s != nil && s.spare != nil {
+			s.spare, any = nil, true
+		}
+	}
+	return any
 }
 
 // ownTables gives s tables that no other model has, with what the shared ones hold.

@@ -64,6 +64,9 @@ func TestCopy(t *testing.T) {
 			if got := copied.submodels[ofText].spare != nil; got != alone {
 				t.Fatalf("event %d: to take back the tables of a copy gives %t, want %t", i, got, alone)
 			}
+			if i == 98 && (copied.Forget() != alone || copied.Forget()) {
+				t.Errorf("event %d: they are not dropped once", i)
+			}
 		}
 	}
 	for i, c := range copies {

@@ -82,8 +82,8 @@ type Answered interface {
 }
 
 // Saved takes a checkpoint that was just saved or loaded, with the version's number, and its model, which learns
-// nothing. It should be soon done with the model that it was given before.
-type Saved func(c *state.Checkpoint, m *model.Model, version int64)
+// nothing. It returns a model that it was given before and does not use any more, nil if there is none.
+type Saved func(c *state.Checkpoint, m *model.Model, version int64) (unused *model.Model)
 
 // A Config describes a learner.
 type Config struct {

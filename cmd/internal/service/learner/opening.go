@@ -198,7 +198,9 @@ func (w *worker) hand(c *state.Checkpoint, version int64) {
 	if m, err := w.model.Copy(); err == nil { // without it the scorer reads the store
 		handed := *c
 		handed.Model = nil
-		w.l.cfg.Saved(&handed, m, version)
+		if unused := w.l.cfg.Saved(&handed, m, version); unused != nil {
+			w.model.Reclaim(unused, false)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"hamlet/algos/model"
@@ -22,8 +23,9 @@ const quietWait = 200 * time.Millisecond
 
 // besideWait is how long learning waits for a save where a scorer of this process answers from what is saved, and
 // saves are rare. The copy becomes that scorer's model, in the place of the one before, and only then has the model
-// its own tables again: so there are two sets of tables, and not three. A save to a disk takes a tenth of a second.
-const besideWait = time.Second
+// its own tables again: so there are two sets of tables, and not three. A save to a disk takes a tenth of a second, or
+// some where the machine is busy. It is less than stuckAfter: the lease is kept.
+const besideWait = stuckAfter / 2
 
 // A saving is one save. It runs in a goroutine of its own beside learning, from a copy
 // of the model. There is at most one. The copy shares the model's tables until the next event, which stops
@@ -40,14 +42,14 @@ const besideWait = time.Second
 // learner has a newer epoch, and the store refuses what is saved under the epoch before.
 type saving struct {
 	cancel context.CancelFunc
-	copied *state.Checkpoint // what to write: its Source is model
-	model  *model.Model      // the copy
+	copied *state.Checkpoint // what to write: its Source is a copy of the model
 	again  bool              // it was saved before
 
 	// The result. Its goroutine writes it before done is closed; others read it after.
 	done    chan struct{}
 	version int64
 	took    time.Duration
+	unused  *model.Model // a copy that nobody uses any more; nil: none
 	err     error
 }
 
@@ -130,7 +132,7 @@ func (w *worker) startSave(ctx context.Context) error {
 	}
 	w.unsaved, w.sinceCopy = false, time.Time{}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the turn that starts it
-	s := &saving{cancel: cancel, copied: c, model: m, done: make(chan struct{})}
+	s := &saving{cancel: cancel, copied: c, done: make(chan struct{})}
 	w.running = s
 	w.l.savings.Go(func() {
 		defer close(s.done)
@@ -138,8 +140,8 @@ func (w *worker) startSave(ctx context.Context) error {
 		begun := time.Now()
 		s.version, s.err = w.l.cfg.Store.Save(ctx, c)
 		s.took = time.Since(begun)
-		if s.err == nil && w.l.cfg.Saved != nil {
-			w.l.cfg.Saved(c, m, s.version)
+		if s.unused = m; s.err == nil && w.l.cfg.Saved != nil {
+			s.unused = w.l.cfg.Saved(c, m, s.version)
 		}
 	})
 	return nil
@@ -196,8 +198,11 @@ func (w *worker) settle(ctx context.Context, patience time.Duration) error {
 func (w *worker) takeIn() error {
 	s := w.running
 	w.running = nil
-	if w.l.cfg.Saved == nil { // else the copy is another's
-		w.model.Reclaim(s.model, w.l.cfg.SaveBytes <= 0) // with SaveBytes the next save is a while away
+	switch {
+	case s.unused != nil:
+		w.model.Reclaim(s.unused, true)
+	case w.l.cfg.SaveBytes > 0:
+		debug.FreeOSMemory() // a scorer's model before, perhaps: the next tables are not to come on top of it
 	}
 	w.debt += float64(max(w.size, int(s.copied.Length))) // Length is 0 if it failed early
 	if s.err != nil {
@@ -281,6 +286,17 @@ func (w *worker) saveAtEnd(ctx context.Context) error {
 			return context.Cause(attempt)
 		}
 	})
+}
+
+// forgetAfter is how long the learner must have learnt nothing before it gives back memory that it needs for the
+// next event.
+const forgetAfter = 2 * time.Second
+
+// forget gives back the memory of tables that are needed when something is learnt again.
+func (w *worker) forget() {
+	if !w.unsaved && w.running == nil && time.Since(w.quietSince) >= forgetAfter && w.model.Forget() {
+		debug.FreeOSMemory()
+	}
 }
 
 // noteSaved notes in the status what the store holds.

@@ -208,9 +208,13 @@ func (w *worker) work(ctx context.Context, quiet bool) error {
 	}
 	if err := w.saveIfDue(ctx, quiet); errors.Is(err, state.ErrStale) {
 		return w.lost(ctx, err)
-	} else {
+	} else if err != nil {
 		return err
 	}
+	if quiet {
+		w.forget()
+	}
+	return nil
 }
 
 // Close implements follow.Handler: the active learner publishes and saves, trying until ctx

@@ -74,7 +74,6 @@ type loader struct {
 	bad    error         // why tried, or what replaced it, is not served; nil if the model was made of it
 	again  time.Time     // when tried is read again, because it was corrupt; zero: it was not
 	handed *handed       // what need not be read from the store; nil: nothing. Only during a poll
-	swaps  int           // of current
 	newest int64         // the largest version that was tried in the present history of the store
 	down   bool          // the last question to the store failed, which was logged
 }
@@ -184,10 +183,14 @@ func (l *loader) follow(ctx context.Context) error {
 	if large && made == nil {
 		debug.FreeOSMemory() // what the load has left, so that the model does not come on top of it
 	}
-	swaps := l.swaps
+	old := l.current.Load()
 	l.bad = l.take(named, version, checkpoint, made, err)
-	if l.swaps != swaps && large {
+	swapped := l.current.Load() != old
+	if swapped && large && (made == nil || old != nil && !old.given) {
 		debug.FreeOSMemory() // the model before, and bytes: else they stay until as much has been allocated again
+	}
+	if swapped && given != nil && given.taken != nil {
+		given.taken <- old
 	}
 	l.again = time.Time{}
 	switch {
@@ -211,6 +214,7 @@ type handed struct {
 	checkpoint *state.Checkpoint
 	model      *model.Model
 	version    int64
+	taken      chan *snapshot // gets the one before where it answers now; nil: nobody waits
 }
 
 // is reports whether the checkpoint is what the store names.
@@ -245,7 +249,6 @@ func (l *loader) take(named state.Heading, version int64, c *state.Checkpoint, m
 			return err
 		}
 		l.current.Store(fresh)
-		l.swaps++
 		l.metrics.swaps.Inc()
 		l.log.Debug("another model is served",
 			"model", l.name, "sha256", fresh.ref.SHA256, "events", fresh.info.Events, "positions", fresh.ref.Positions)

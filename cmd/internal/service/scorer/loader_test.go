@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -257,7 +259,6 @@ func TestHandedModelIsServed(t *testing.T) {
 	store := &readStore{Store: openStore(t, r)}
 	teacher := newTeacher(t, store.Store)
 	s := New(Config{Store: store})
-	close(s.ended) // it does not run
 	saved := func() (c *state.Checkpoint, m *model.Model, version int64, sum string) {
 		t.Helper()
 		teacher.learn(10)
@@ -308,15 +309,80 @@ func TestHandedModelIsServed(t *testing.T) {
 }
 
 // Saved returns when a scorer that runs serves what was handed over, without waiting for its next poll, or when it
-// has ended.
-func TestSavedWaitsForTheScorer(t *testing.T) {
+// has ended. It gives back the model before once no question is answered from it.
+func TestSavedGivesTheModelBeforeBack(t *testing.T) {
 	r := miniredis.RunT(t)
 	store := openStore(t, r)
 	teacher := newTeacher(t, store)
 	s := New(Config{Store: store, PollInterval: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	go s.follow(ctx)
+	<-s.begun
+	hand := func() (m, unused *model.Model) {
+		t.Helper()
+		teacher.learn(10)
+		teacher.save()
+		c, version, err := store.Load(patience(t), state.Head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = teacher.model.Copy(); err != nil {
+			t.Fatal(err)
+		}
+		if unused = s.Saved(c, m, version); !s.follower.answering.Load().serves(m) {
+			t.Fatal("what was handed over is not served")
+		}
+		return m, unused
+	}
+	first, none := hand()
+	second, unused := hand()
+	if none != nil || unused != first {
+		t.Errorf("given back: %p, %p; want none and the first, %p", none, unused, first)
+	}
+	asked, idle := s.follower.use(), s.follower.use()
+	idle.leave()
+	go func() { // a question that ends while Saved waits, or before
+		for s.follower.answering.Load().serves(second) {
+			runtime.Gosched()
+		}
+		if n := asked.users.Load(); n != 1 {
+			t.Errorf("%d questions are answered from the second, want 1", n)
+		}
+		asked.leave()
+	}()
+	if _, unused := hand(); unused != second || asked.users.Load() != 0 {
+		t.Errorf("given back: %p with %d users; want the second, %p, and none", unused, asked.users.Load(), second)
+	}
+	cancel()
+	<-s.ended
+	if s.Saved(new(state.Checkpoint), nil, 1) != nil {
+		t.Error("a scorer that has ended gives back a model")
+	}
+}
+
+// Questions that come while models are handed over are answered from whole models, which a learner does not change
+// meanwhile: the race detector looks.
+func TestQuestionsWhileModelsAreGivenBack(t *testing.T) {
+	r := miniredis.RunT(t)
+	store := openStore(t, r)
+	teacher := newTeacher(t, store)
+	s := New(Config{Store: store, PollInterval: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	go s.follow(ctx)
+	<-s.begun
+	var asking sync.WaitGroup
 	for range 3 {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				request := &stream.Event{Body: stream.Body{Kind: stream.Text, Text: question}}
+				if verdicts, err := s.Score(t.Context(), []*stream.Event{request}, false); err == nil {
+					teacher.check(verdicts[0])
+				}
+			}
+		})
+	}
+	given := 0
+	for range 30 {
 		teacher.learn(10)
 		teacher.save()
 		c, version, err := store.Load(patience(t), state.Head)
@@ -327,14 +393,14 @@ func TestSavedWaitsForTheScorer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for try := 0; !s.follower.answering.Load().serves(m); try++ { // on a busy machine it may give up waiting
-			if try == 50 {
-				t.Fatal("what was handed over is not served")
-			}
-			s.Saved(c, m, version)
+		if unused := s.Saved(c, m, version); unused != nil {
+			given++
+			teacher.model.Reclaim(unused, true)
 		}
 	}
 	cancel()
-	<-s.ended
-	s.Saved(new(state.Checkpoint), nil, 1)
+	asking.Wait()
+	if given == 0 {
+		t.Error("no model was given back")
+	}
 }

@@ -59,6 +59,14 @@ func (c *follower) stale() bool { return c.behind.Load() || c.answering.Load().s
 // poll asks what is promoted, and brings the served model up to date once.
 func (c *follower) poll(ctx context.Context) {
 	given := c.handed.Swap(nil) // before the store is asked, which names it by now
+	if given != nil && given.taken != nil {
+		defer func() {
+			select {
+			case given.taken <- nil: // it was not taken
+			default:
+			}
+		}()
+	}
 	err := c.ask(ctx)
 	answering := c.answering.Load()
 	switch {

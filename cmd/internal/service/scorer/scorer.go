@@ -71,8 +71,9 @@ type Scorer struct {
 	journal  *decisions  // nil: nobody wants decisions
 	mail     *mailKeeper // nil: nobody wants mail
 
-	handing chan chan struct{} // from Saved: a model was handed; it is closed when it was taken in
-	ended   chan struct{}      // closed when nothing is taken in any more
+	handing chan struct{} // from Saved: a model was handed
+	begun   chan struct{} // closed when it is taken in at once
+	ended   chan struct{} // closed when nothing is taken in any more
 }
 
 // New returns a scorer.
@@ -84,7 +85,7 @@ func New(cfg Config) *Scorer {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	s := &Scorer{
 		cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics(cfg.Registerer),
-		handing: make(chan chan struct{}), ended: make(chan struct{}),
+		handing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
@@ -138,32 +139,45 @@ func (s *Scorer) Ready() error {
 }
 
 // handWait is how long a learner waits at most until the scorer has taken in what it hands over.
-const handWait = 200 * time.Millisecond
+const handWait = 2 * time.Second
 
 // Saved takes a checkpoint of the scorer's own model that was saved as a version just now, or loaded, by a learner
 // of this process, and the model, which learns nothing. It becomes the served model if the store names it: the
-// files need not be read and verified. Saved returns when the model before is done with, or a little later.
-func (s *Scorer) Saved(c *state.Checkpoint, m *model.Model, version int64) {
-	s.follower.handed.Store(&handed{c, m, version})
+// files need not be read and verified. Saved returns a model that it was handed before and that nobody uses any more,
+// nil if there is none.
+func (s *Scorer) Saved(c *state.Checkpoint, m *model.Model, version int64) (unused *model.Model) {
+	h := &handed{checkpoint: c, model: m, version: version}
+	select {
+	case <-s.begun:
+	default: // the next poll takes it
+		s.follower.handed.Store(h)
+		return nil
+	}
 	wait := time.NewTimer(handWait)
 	defer wait.Stop()
-	taken := make(chan struct{})
+	h.taken = make(chan *snapshot, 1)
+	s.follower.handed.Store(h)
 	select {
-	case s.handing <- taken:
+	case s.handing <- struct{}{}:
 	case <-s.ended:
-		return
-	case <-wait.C: // it loads another, or does not run yet: the next poll takes it
-		return
+		return nil
+	case <-wait.C: // it loads another
+		return nil
 	}
 	select {
-	case <-taken:
+	case before := <-h.taken:
+		if before != nil && before.given && before.unused(wait.C) {
+			return before.model
+		}
 	case <-s.ended:
 	case <-wait.C:
 	}
+	return nil
 }
 
 // follow polls the store, and at once when a learner hands over a model, until ctx ends.
 func (s *Scorer) follow(ctx context.Context) {
+	close(s.begun)
 	defer close(s.ended)
 	tick := time.NewTicker(s.cfg.PollInterval)
 	defer tick.Stop()
@@ -171,9 +185,8 @@ func (s *Scorer) follow(ctx context.Context) {
 		select {
 		case <-tick.C:
 			s.follower.poll(ctx)
-		case taken := <-s.handing:
+		case <-s.handing:
 			s.follower.poll(ctx)
-			close(taken)
 		case <-ctx.Done():
 			return
 		}
@@ -190,10 +203,11 @@ func (s *Scorer) noModel() *questions.Refusal {
 
 // Score implements [questions.Answerer]. All verdicts of a batch come from one model.
 func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bool) ([]stream.Verdict, error) {
-	current := s.follower.current()
+	current := s.follower.use()
 	if current == nil {
 		return nil, s.noModel()
 	}
+	defer current.leave()
 	now := time.Now()
 	cfg := scoreConfig{explain: explain, maxWords: questions.Words(ctx), journal: s.journal != nil}
 	verdicts, notes, err := current.score(ctx, requests, cfg, s.at, now)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"hamlet/algos/model"
@@ -32,11 +33,53 @@ type snapshot struct {
 
 	// Those that nobody uses. A sync.Pool would keep the model in memory for one more collection of garbage.
 	predictors chan *model.Predictor
+
+	users atomic.Int64  // questions that are answered from it, and those that find that another one answers
+	given bool          // a learner of this process has handed the model over, and wants it back
+	free  chan struct{} // has an element where users became 0
+}
+
+// use returns the snapshot that answers, nil before the first. It is not given back to the learner until leave.
+func (c *follower) use() *snapshot {
+	for {
+		s := c.current()
+		if s == nil {
+			return nil
+		}
+		s.users.Add(1)
+		if c.current() == s {
+			return s
+		}
+		s.leave() // another one answers: whoever has seen that no user is left may have given it back
+	}
+}
+
+func (s *snapshot) leave() {
+	if s.users.Add(-1) == 0 {
+		select {
+		case s.free <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// unused waits until no question is answered from s, which does not answer any more, or until over. It reports whether
+// that is so.
+func (s *snapshot) unused(over <-chan time.Time) bool {
+	for s.users.Load() != 0 {
+		select {
+		case <-s.free:
+		case <-over:
+			return false
+		}
+	}
+	return true
 }
 
 // newSnapshot returns a snapshot of a checkpoint's model m. It restores the model if m is nil.
 func newSnapshot(name string, version int64, c *state.Checkpoint, m *model.Model) (*snapshot, error) {
-	if m == nil {
+	given := m != nil
+	if !given {
 		var err error
 		if m, err = model.Restore(c.Model); err != nil {
 			return nil, fmt.Errorf("restore version %d: %w", version, err)
@@ -45,6 +88,7 @@ func newSnapshot(name string, version int64, c *state.Checkpoint, m *model.Model
 	s := &snapshot{
 		version: version, sha256: c.ModelSHA256, next: c.Position.Next, model: m,
 		predictors: make(chan *model.Predictor, runtime.GOMAXPROCS(0)),
+		given:      given, free: make(chan struct{}, 1),
 	}
 	s.ref = stream.ModelRef{Name: name, SHA256: hex.EncodeToString(s.sha256[:]), Positions: []int64{s.next}}
 	s.info = stream.Info{Model: s.ref, Events: c.Events, Saved: c.Saved, Numerics: c.Numerics, Sources: countSources(m)}
