@@ -24,7 +24,8 @@
 //     model.
 //   - The order is apply, publish, save. A record may be read again, and an alert or a
 //     dead letter published again; none is lost, and what is published twice has the same id.
-//   - A save runs beside learning, from a copy of the model: one, of the model's size. While
+//   - A save runs beside learning, from a copy of the model, whose tables are shared until the next event. Where
+//     a scorer of the process answers from the copy and saves are rare, learning waits for it a little. While
 //     the store is slow, what is saved lags. While it cannot be reached, learning goes on and
 //     saving is tried again.
 //   - While alerts cannot be published, learning goes on and saving waits. A copy is
