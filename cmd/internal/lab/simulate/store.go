@@ -223,7 +223,7 @@ func (s *shelf) Save(ctx context.Context, c *state.Checkpoint) (int64, error) {
 	}
 	return ask(ctx, s, "Save", func(store state.Store) (int64, error) {
 		number, err := store.Save(ctx, &dated)
-		c.ModelSHA256 = dated.ModelSHA256
+		c.ModelSHA256, c.Length = dated.ModelSHA256, dated.Length
 		if err == nil {
 			s.world.saved(s.name, s.model, number, &dated)
 		}
