@@ -75,14 +75,14 @@ func quadratic(a Matrix, x []float64) (diagonal, rest float64) {
 }
 
 //go:noescape
-func rankAVX(row, by, v *float64, k int)
+func rankAVX(a, by, v *float64, k, next, rows int)
 
 // rank is rankGo.
-func rank(row *[tile]float64, by, v []float64) {
-	if !cpu.AVX2 || len(by) == 0 {
-		rankGo(row, by, v)
+func rank(a, by, v []float64, k, next, rows int) {
+	if !cpu.AVX2 {
+		rankGo(a, by, v, k, next, rows)
 		return
 	}
-	_ = v[tile*len(by)-1]
-	rankAVX(&row[0], &by[0], &v[0], len(by))
+	_, _, _ = a[(rows-1)*next-(rows-1)*(rows-2)/2+tile-1], by[rows*k-1], v[tile*k-1]
+	rankAVX(&a[0], &by[0], &v[0], k, next, rows)
 }

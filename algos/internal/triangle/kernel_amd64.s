@@ -268,22 +268,36 @@ next:
 	VZEROUPPER
 	RET
 
-// func rankAVX(row, by, v *float64, k int)
+// func rankAVX(a, by, v *float64, k, next, rows int)
 //
-// It adds by[j] times row j of v, of 32 entries, to 32 entries of a row, from the first j to the last.
-TEXT ·rankAVX(SB), NOSPLIT, $0-32
-	MOVQ    row+0(FP), R8
-	MOVQ    by+8(FP), DI
-	MOVQ    v+16(FP), SI
-	MOVQ    k+24(FP), CX
-	VMOVUPD 0(R8), Y0
-	VMOVUPD 32(R8), Y1
-	VMOVUPD 64(R8), Y2
-	VMOVUPD 96(R8), Y3
-	VMOVUPD 128(R8), Y4
-	VMOVUPD 160(R8), Y5
-	VMOVUPD 192(R8), Y6
-	VMOVUPD 224(R8), Y7
+// It adds by[j] times row j of v, of 32 entries, to 32 entries of a row, from the first j to the last, and goes on with
+// the next row. The row after that is fetched: it is too far away for the CPU to foresee it.
+TEXT ·rankAVX(SB), NOSPLIT, $0-48
+	MOVQ a+0(FP), R8
+	MOVQ by+8(FP), DI
+	MOVQ v+16(FP), R9
+	MOVQ k+24(FP), R10
+	MOVQ next+32(FP), R11
+	MOVQ rows+40(FP), R12
+
+row:
+	LEAQ       (R8)(R11*8), AX
+	LEAQ       -8(AX)(R11*8), BX
+	PREFETCHT0 0(BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 128(BX)
+	PREFETCHT0 192(BX)
+	PREFETCHT0 248(BX)
+	MOVQ       R9, SI
+	MOVQ       R10, CX
+	VMOVUPD    0(R8), Y0
+	VMOVUPD    32(R8), Y1
+	VMOVUPD    64(R8), Y2
+	VMOVUPD    96(R8), Y3
+	VMOVUPD    128(R8), Y4
+	VMOVUPD    160(R8), Y5
+	VMOVUPD    192(R8), Y6
+	VMOVUPD    224(R8), Y7
 
 rank:
 	VBROADCASTSD (DI), Y8
@@ -316,6 +330,10 @@ rank:
 	VMOVUPD Y5, 160(R8)
 	VMOVUPD Y6, 192(R8)
 	VMOVUPD Y7, 224(R8)
+	MOVQ    AX, R8
+	DECQ    R11
+	DECQ    R12
+	JNZ     row
 	VZEROUPPER
 	RET
 

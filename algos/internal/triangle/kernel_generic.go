@@ -110,11 +110,18 @@ func both4Go(s *[4]float64, y, r0, r1, r2, r3 []float64, by *[4]float64, x []flo
 	s[0], s[1], s[2], s[3] = s0, s1, s2, s3
 }
 
-// rankGo adds by[j] times row j of v to a row, from the first j to the last.
-func rankGo(row *[tile]float64, by, v []float64) {
-	for j, b := range by {
-		for c, x := range v[tile*j:][:tile] {
-			row[c] += float64(b * x)
+// rankGo adds to tile entries of each of some rows. Row i gets by[ik+j] times row j of v, from the first j below k to
+// the last. The entries of row 0 begin at a[0], and those of row 1 at a[next]. Each row is shorter than the one before it
+// by one, so from there it is one less to the next.
+func rankGo(a, by, v []float64, k, next, rows int) {
+	at := 0
+	for i := range rows {
+		row := a[at:][:tile]
+		for j, b := range by[i*k:][:k] {
+			for c, x := range v[tile*j:][:tile] {
+				row[c] += float64(b * x)
+			}
 		}
+		at += next - i
 	}
 }

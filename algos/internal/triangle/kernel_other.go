@@ -8,4 +8,4 @@ func outer(a Matrix, g float64, x []float64) { outerGo(a, g, x) }
 
 func quadratic(a Matrix, x []float64) (diagonal, rest float64) { return quadraticGo(0, 0, a, x) }
 
-func rank(row *[tile]float64, by, v []float64) { rankGo(row, by, v) }
+func rank(a, by, v []float64, k, next, rows int) { rankGo(a, by, v, k, next, rows) }

@@ -63,7 +63,7 @@ func TestKernelsGiveTheSameBits(t *testing.T) {
 // AddOuters gives the bits of AddOuter for each vector in turn.
 func TestOutersInOneReading(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	for _, n := range []int{1, 2, 31, 32, 33, 57, 64, 100} {
+	for _, n := range []int{1, 2, 31, 32, 33, 57, 64, 100, 330} {
 		for _, k := range []int{0, 1, 2, 7, 64} {
 			a, g, v := Matrix(normal(r, n*(n+1)/2)), normal(r, k), normal(r, n*k)
 			for i := range v {

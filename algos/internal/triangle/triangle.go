@@ -68,8 +68,12 @@ func (a Matrix) AddOuter(g float64, x []float64) {
 	outer(a, g, x)
 }
 
-// tile is how many columns AddOuters takes at once.
-const tile = 32
+// AddOuters takes tile columns at once. A kernel gets at most rankedRows rows of them in one call, because a
+// collection of garbage waits for assembly.
+const (
+	tile       = 32
+	rankedRows = 256
+)
 
 // OutersScratch returns how long the scratch of AddOuters is, for k vectors of length n.
 func OutersScratch(n, k int) int { return (n + tile) * k }
@@ -79,10 +83,16 @@ func OutersScratch(n, k int) int { return (n + tile) * k }
 func (a Matrix) AddOuters(n int, g, v, scratch []float64) {
 	a.check(n)
 	k := len(g)
+	if k == 0 {
+		return
+	}
 	by, columns := scratch[:n*k], scratch[n*k:][:tile*k]
-	for j, gj := range g {
-		for i, x := range v[j*n:][:n] {
-			by[i*k+j] = float64(gj * x)
+	for top := 0; top < n; top += 8 { // so that what is written stays in the first cache
+		end := min(top+8, n)
+		for j, gj := range g {
+			for i, x := range v[j*n+top : j*n+end] {
+				by[(top+i)*k+j] = float64(gj * x)
+			}
 		}
 	}
 	for first := 0; first < n; first += tile {
@@ -90,16 +100,19 @@ func (a Matrix) AddOuters(n int, g, v, scratch []float64) {
 		for j := range g {
 			clear(columns[j*tile+copy(columns[j*tile:][:tile], v[j*n+first:j*n+end]) : (j+1)*tile])
 		}
-		for i := range end {
+		i := 0
+		if end-first == tile {
+			for ; i < first; i += rankedRows {
+				rank(a[i*n-i*(i-1)/2+first-i:], by[i*k:], columns, k, n-i-1, min(rankedRows, first-i))
+			}
+			i = first
+		}
+		for ; i < end; i++ {
 			from := max(i, first)
 			row := a.Row(n, i)[from-i : end-i]
-			if len(row) == tile {
-				rank((*[tile]float64)(row), by[i*k:][:k], columns)
-				continue
-			}
 			var some [tile]float64
 			copy(some[from-first:], row)
-			rank(&some, by[i*k:][:k], columns)
+			rank(some[:], by[i*k:], columns, k, 0, 1)
 			copy(row, some[from-first:])
 		}
 	}
