@@ -23,6 +23,8 @@ type block struct {
 	g, h    []float64 // K
 	u, x    []float64 // K rows of D
 	scratch []float64 // of write
+
+	changes uint64 // how often V₀ has changed; UpdateAll compares it
 }
 
 // MaxBlock bounds Config.Block: V is probed at every 64th event, and written first.
@@ -38,17 +40,28 @@ func newBlock(size, dim int) block {
 	return b
 }
 
-func (b *block) row(of []float64, j int) []float64 {
+func (b *block) row(of []float64, j int) []float64 { return b.rows(of, j, j+1) }
+
+func (b *block) rows(of []float64, first, end int) []float64 {
 	dim := len(b.u) / b.size
-	return of[j*dim : (j+1)*dim]
+	return of[first*dim : end*dim]
 }
 
 // deflate turns u = V₀x into Vx.
-func (b *block) deflate(u, x []float64) {
-	for j := range b.n {
-		uj := b.row(b.u, j)
-		triangle.Axpy(u, -float64(b.g[j]*triangle.Dot(uj, x)), uj)
+func (b *block) deflate(u, x []float64) { b.deflateBy(u, x, 0, b.n) }
+
+// deflateBy adds Σ gⱼ(uⱼᵀx)·uⱼ of the events first to end−1 to u.
+func (b *block) deflateBy(u, x []float64, first, end int) {
+	if first == end {
+		return
 	}
+	var room [MaxBlock]float64
+	by, uj := room[:end-first], b.rows(b.u, first, end)
+	triangle.Dots(by, uj, x)
+	for j := range by {
+		by[j] = float64(b.g[first+j] * by[j])
+	}
+	triangle.AddRows(u, by, uj)
 }
 
 // variance returns what the events in the block add to xᵀV₀x: at most 0.
@@ -96,6 +109,7 @@ func (p *Posterior) write() {
 	p.cov.AddOuters(p.dim, b.g[:b.n], b.u, b.scratch)
 	p.precision.AddOuters(p.dim, b.h[:b.n], b.x, b.scratch)
 	b.n = 0
+	b.changes++
 }
 
 // add adds h·xxᵀ to Λ and g·uuᵀ to V, g = −h/(1+ha), now or in the next write.

@@ -159,6 +159,7 @@ func (p *Posterior) remake() {
 	logDet, raised := triangle.Invert(p.precision, p.eta, p.precision0, p.factor, p.cov, p.mean, p.u)
 	p.logDetV = logDet
 	p.raised += uint64(raised)
+	p.block.changes++
 }
 
 // Moments returns the mean m = wᵀx and the variance a = xᵀVx of the log-odds
