@@ -172,11 +172,10 @@ func blrIncremental(ctx context.Context, q *blrIncrementalRequest) (*blrIncremen
 		return nil, nil, err
 	}
 	r := &blrIncrementalReply{}
-	for n, x := range q.X {
+	for _, rec := range p.UpdateAll(q.X, q.Y, q.Weights) {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		rec := p.Update(x, q.Y[n], q.of(n))
 		if q.Site == "jj" {
 			r.Xi = append(r.Xi, rec.Xi)
 		} else {
