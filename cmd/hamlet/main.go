@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	_ "hamlet/cmd/hamlet/internal/help"
+	_ "hamlet/cmd/hamlet/internal/release"
 	"hamlet/cmd/internal/door/learn"
 	"hamlet/cmd/internal/offline/pipe"
 	"hamlet/cmd/internal/operate/backup"

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/process/version"
 	"hamlet/cmd/internal/service/machine"
 	"hamlet/cmd/internal/service/settings"
 	"hamlet/cmd/internal/show/progress"
@@ -253,6 +254,6 @@ func (c *Command) logs(ctx context.Context, log *slog.Logger) (stream.Logs, erro
 
 // program is the version of this program, without that of Go.
 func program() string {
-	first, _, _ := strings.Cut(settings.Version("hamlet"), "\n")
+	first, _, _ := strings.Cut(version.Of("hamlet"), "\n")
 	return first
 }

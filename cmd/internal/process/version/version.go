@@ -1,11 +1,13 @@
 // Package version says which release a program is, and of which commit. It imports nothing
-// that makes the start of a program slower.
+// that makes the start of a program slower: nothing that needs package net.
 package version
 
 import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"hamlet/algos/model"
 )
 
 // Number is the version of all programs. A new one is written here, in CHANGELOG.md, in
@@ -13,7 +15,12 @@ import (
 // deploy/package compares them.
 const Number = "0.1.0"
 
-// Of returns what --version prints of every program: its name, the version, the commit, and
+// Text returns what --version prints of a program: [Of], and the numerics, on which the bits of a model depend.
+func Text(program string) string {
+	return Of(program) + "\nnumerics " + model.CurrentNumerics()
+}
+
+// Of returns what --version prints first: the program's name, the version, the commit, and
 // below the version of Go and the platform.
 func Of(program string) string {
 	info, _ := debug.ReadBuildInfo()

@@ -12,7 +12,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"hamlet/algos/ensemble"
-	"hamlet/algos/model"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/version"
 	"hamlet/cmd/internal/service/answered"
@@ -62,7 +61,7 @@ func Parse(name, description string, grammar any, args []string, stdio cli.IO) (
 	vars := maps.Clone(defaults)
 	vars["boosters"] = strings.Join(boosters, ", ")
 	return cli.Parse(cli.Program{
-		Name: name, Description: description, Version: Version(name), Grammar: grammar, Shared: &Shared{},
+		Name: name, Description: description, Version: version.Text(name), Grammar: grammar, Shared: &Shared{},
 		Mapping: cli.Mapping{Key: "model", Set: file.Set},
 		Bind:    []any{file},
 		Vars:    vars,
@@ -77,12 +76,6 @@ func Run(ctx context.Context, name, description string, grammar any, args []stri
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	return command.Run(stdio)
-}
-
-// Version returns what --version prints: [version.Of], and the numerics, on which the bits of a
-// model depend.
-func Version(program string) string {
-	return version.Of(program) + "\nnumerics " + model.CurrentNumerics()
 }
 
 // A Checker is a group of flags that finds mistakes in itself.
