@@ -3,19 +3,12 @@ package bench
 import (
 	"context"
 
-	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/process/cli"
-	"hamlet/cmd/internal/service/settings"
-	"hamlet/cmd/internal/show/report"
 )
 
 // Alarms holds the flags of `hamlet-lab bench alarms`.
 type Alarms struct {
-	Sources []string `arg:"" optional:"" name:"source" help:"Data sets, each drawn from with replacement, beside the generator; .gz and .zst are unpacked."`
-	source.Flags
-	settings.ResearchModel
-
-	Generator bool   `help:"Draw from the generator of synthetic mail." default:"true" negatable:""`
+	Sets
 	Events    int    `help:"Events with true labels, on which false alarms are counted, over all sets together." default:"1000000" placeholder:"N"`
 	Seeds     int    `help:"Streams for each fault." default:"20" placeholder:"K"`
 	Seed      uint64 `help:"Seed of the first stream." default:"1" placeholder:"S"`
@@ -58,15 +51,7 @@ func (c *Alarms) check() error {
 	if cfg, err := c.ResearchModel.Config(nil); err == nil && cfg.Alarms.Off {
 		return cli.Usagef("--no-alarms: there would be no alarm of ours to compare with")
 	}
-	if !c.Generator && c.none() {
-		return cli.Usagef("--no-generator: name a SOURCE, or mail by --spam, --ham or --index")
-	}
-	return nil
-}
-
-func (c *Alarms) none() bool {
-	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
-	return cfg.None()
+	return c.Sets.check()
 }
 
 func (c *Alarms) plan() plan {
@@ -104,47 +89,4 @@ func (c *Alarms) Run(ctx context.Context, stdio cli.IO) error {
 		}
 	}
 	return c.show(stdio.Out, result)
-}
-
-// populations opens the generator and every set.
-func (c *Alarms) populations(stdio cli.IO) (populations []*population, err error) {
-	if c.Generator {
-		cfg, err := c.ResearchModel.Config(nil)
-		if err != nil {
-			return nil, err
-		}
-		populations = append(populations, newGenerator(cfg))
-	}
-	rejections := report.Rejections{W: stdio.Err}
-	defer rejections.Close()
-	add := func(name string, cfg source.Config) error {
-		cfg.Stdin = stdio.In
-		w, err := newSet(name, cfg, c.ResearchModel.Config, rejections.Add)
-		if err == nil {
-			populations = append(populations, w)
-		}
-		return err
-	}
-	paths := c.Sources
-	whole := c.Flags.Config(nil, source.FlipFlags{})
-	if whole.Index != "" || len(whole.Spam)+len(whole.Ham) > 0 {
-		name := "mail"
-		if whole.Index != "" && len(paths) > 0 {
-			whole.Paths, paths = paths[:1], paths[1:]
-			name = setName(whole.Paths[0])
-		}
-		if err := add(name, whole); err != nil {
-			return nil, err
-		}
-		whole.Index, whole.Spam, whole.Ham = "", nil, nil
-	}
-	for _, path := range paths {
-		cfg := whole
-		cfg.Paths = []string{path}
-		if err := add(setName(path), cfg); err != nil {
-			return nil, err
-		}
-	}
-	distinguish(populations)
-	return populations, nil
 }

@@ -25,6 +25,8 @@
 //
 // [Review] labels one message in ten, and compares ways to choose it.
 //
+// [Promise] keeps budgets for lost ham on streams drawn from judged messages.
+//
 // [Coverage] asks how often the 90 % interval holds the true probability, on simulated
 // streams where it is known.
 //
@@ -73,6 +75,7 @@ type Command struct {
 	Selective  Selective  `cmd:"" help:"Label only some of a stream, as people do, and let the model assume the rest of its answers."`
 	Review     Review     `cmd:"" help:"Label one message in ten, chosen by what its label would teach, and compare with other choices."`
 	Attackers  Attackers  `cmd:"" help:"Let sources lie about a stream, and count the errors on the honest one."`
+	Promise    Promise    `cmd:"" help:"Promise to lose at most a share of ham, and count how often it is broken and what it costs."`
 	Candidates Candidates `cmd:"" help:"Compare a better, an equal and a worse candidate with a model, and say when each would be promoted."`
 	Coverage   Coverage   `cmd:"" help:"Ask how often the 90 % interval holds the true probability, on simulated streams."`
 	Latency    Latency    `cmd:"" help:"Ask about one message at a time by every way there is, and compare how long it waits."`

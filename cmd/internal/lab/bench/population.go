@@ -13,7 +13,10 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/data/synthetic"
+	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/example"
+	"hamlet/cmd/internal/service/settings"
+	"hamlet/cmd/internal/show/report"
 	"hamlet/stream"
 )
 
@@ -81,6 +84,71 @@ func newSet(name string, cfg source.Config, modelConfig func(dense []string) (mo
 	}
 	w.columns = columnsOf(w.set)
 	return w, nil
+}
+
+// Sets holds the flags of several streams, each of them a population.
+type Sets struct {
+	Sources []string `arg:"" optional:"" name:"source" help:"Data sets, each drawn from with replacement, beside the generator; .gz and .zst are unpacked."`
+	source.Flags
+	settings.ResearchModel
+
+	Generator bool `help:"Draw from the generator of synthetic mail." default:"true" negatable:""`
+}
+
+// check reports flags that name no stream.
+func (c *Sets) check() error {
+	if !c.Generator && c.none() {
+		return cli.Usagef("--no-generator: name a SOURCE, or mail by --spam, --ham or --index")
+	}
+	return nil
+}
+
+func (c *Sets) none() bool {
+	cfg := c.Flags.Config(c.Sources, source.FlipFlags{})
+	return cfg.None()
+}
+
+// populations opens the generator and every set.
+func (c *Sets) populations(stdio cli.IO) (populations []*population, err error) {
+	if c.Generator {
+		cfg, err := c.ResearchModel.Config(nil)
+		if err != nil {
+			return nil, err
+		}
+		populations = append(populations, newGenerator(cfg))
+	}
+	rejections := report.Rejections{W: stdio.Err}
+	defer rejections.Close()
+	add := func(name string, cfg source.Config) error {
+		cfg.Stdin = stdio.In
+		w, err := newSet(name, cfg, c.ResearchModel.Config, rejections.Add)
+		if err == nil {
+			populations = append(populations, w)
+		}
+		return err
+	}
+	paths := c.Sources
+	whole := c.Flags.Config(nil, source.FlipFlags{})
+	if whole.Index != "" || len(whole.Spam)+len(whole.Ham) > 0 {
+		name := "mail"
+		if whole.Index != "" && len(paths) > 0 {
+			whole.Paths, paths = paths[:1], paths[1:]
+			name = setName(whole.Paths[0])
+		}
+		if err := add(name, whole); err != nil {
+			return nil, err
+		}
+		whole.Index, whole.Spam, whole.Ham = "", nil, nil
+	}
+	for _, path := range paths {
+		cfg := whole
+		cfg.Paths = []string{path}
+		if err := add(setName(path), cfg); err != nil {
+			return nil, err
+		}
+	}
+	distinguish(populations)
+	return populations, nil
 }
 
 // event returns event i of the set as a label of the honest source.
