@@ -17,6 +17,7 @@
 //	dedup              the keys of the last events, to recognise copies
 //	sites              the last events as heads absorbed them, to withdraw or refresh
 //	trust              the probability that a label is true: flip rates by source, rate of spam
+//	promise            judged ham, the threshold that keeps a budget, expected errors
 //	drift              what is wrong with a stream: alarms, and incidents that are suspected, then named
 //
 // Learners of rows in batches:
@@ -29,6 +30,7 @@
 //
 // What the others use:
 //
+//	confseq            confidence sequences: means and shares, looked at after each number
 //	eval               progressive validation: log loss, 1-ROCA%, calibration
 //	internal/logistic  exp, log and σ with the same bits on every CPU
 //	internal/normal    the normal distribution with the same bits on every CPU

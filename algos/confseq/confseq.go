@@ -17,6 +17,8 @@
 //	}
 //	fmt.Println(d.Interval())
 //
+// A share of few in many, 1 lost in 1,000, needs less caution than a mean of any numbers: see [Below].
+//
 // For x_t the difference of two forecasters' losses, this is the comparison of Choe and Ramdas,
 // "Comparing sequential forecasters", Operations Research 72(4), 2024, Theorem 2. The bound is
 // the empirical Bernstein bound of Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform,

@@ -11,9 +11,9 @@ import "math"
 //
 // If the expectation of u_i·(x_i − b) given all before is at least 0, that of a factor is at most 1. So
 // M(θ) is a test supermartingale of "the share is at least b", and so is its mean over θ. By Ville's
-// inequality the mean ever reaches 1/a with a probability of at most a. This is the bet θ of Waudby-Smith
-// and Ramdas, "Estimating means of bounded random variables by betting", Journal of the Royal
-// Statistical Society B 86(1), 2024, section 4. With u = 1 it is the mean of the likelihood ratios of
+// inequality the mean ever reaches 1/a with a probability of at most a. This is the capital of the bet θ of
+// Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", Journal of the Royal
+// Statistical Society B 86(1), 2024. With u = 1 it is the mean of the likelihood ratios of
 // the shares (1−θ)b and b.
 //
 // The expectations may drift: 1 + x ≤ eˣ, so that M_t(θ)·exp(θ·Σ E[u_i(x_i − b)]/(1−b)) is a
@@ -30,7 +30,7 @@ import "math"
 // bets are the θ of (4) with the logarithms of their shares in the mean: θ_j = .9·2^(−j/2), with shares
 // in proportion to 2^(−j). A share of none in n has the evidence 1/a = 10 once nb ≥ 3.0; no bet
 // needs less than ln 10 = 2.3. Up to nb = 600 the mean needs at most 15 % more than the best bet in
-// hindsight but for none, where it is 31 % (TestBets; MEASURED.md has other means).
+// hindsight but for none, where it is 31 % (TestBets; promise/MEASURED.md has other means).
 var bets = func() (all [14]struct{ θ, lose, share float64 }) {
 	total := 2 - math.Pow(2, 1-float64(len(all)))
 	for j := range all {

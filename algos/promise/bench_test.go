@@ -1,14 +1,12 @@
-package promise_test
+package promise
 
 import (
 	"math/rand/v2"
 	"testing"
-
-	"hamlet/algos/promise"
 )
 
 func BenchmarkObserve(b *testing.B) {
-	var t promise.Table
+	var t Table
 	r := rand.New(rand.NewPCG(1, 2))
 	for b.Loop() {
 		t.Observe(3*r.NormFloat64()-5, 1)
@@ -16,7 +14,7 @@ func BenchmarkObserve(b *testing.B) {
 }
 
 func BenchmarkThreshold(b *testing.B) {
-	var t promise.Table
+	var t Table
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		t.Observe(3*r.NormFloat64()-5, 1)
