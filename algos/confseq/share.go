@@ -50,8 +50,8 @@ type Below struct {
 
 // NewBelow returns the evidence for a limit b, 0 < b < 1. most is the largest weight of a 0, and at least
 // 1. A 1 has a weight of at most 1.
-func NewBelow(limit, most float64) *Below {
-	e := &Below{most: most}
+func NewBelow(limit, most float64) Below {
+	e := Below{most: most}
 	for j := range bets {
 		e.gain[j] = math.Log1p(bets[j].θ * most * limit / (1 - limit))
 	}

@@ -47,7 +47,8 @@ func TestBelowIsTheMeanOfProducts(t *testing.T) {
 				most = max(most, weights[i])
 			}
 		}
-		got, want := NewBelow(limit, most).Log(lost, zeros), product(weights, ones, limit)
+		below := NewBelow(limit, most)
+		got, want := below.Log(lost, zeros), product(weights, ones, limit)
 		if same && math.Abs(got-want) > 1e-9*(1+math.Abs(want)) || got > want+1e-9 {
 			t.Fatalf("limit %g, %d numbers, weights 1: %v: %.12g, the product's %.12g", limit, n, same, got, want)
 		}
@@ -101,11 +102,15 @@ func TestBelowIsMonotone(t *testing.T) {
 	for range 2000 {
 		limit, most := 0.0005+0.05*r.Float64(), 1+10*r.Float64()
 		ones, zeros := 20*r.Float64(), 5000*r.Float64()
-		at := NewBelow(limit, most).Log(ones, zeros)
+		log := func(limit, ones, zeros float64) float64 {
+			below := NewBelow(limit, most)
+			return below.Log(ones, zeros)
+		}
+		at := log(limit, ones, zeros)
 		for name, lower := range map[string]float64{
-			"a smaller limit": NewBelow(limit*0.9, most).Log(ones, zeros),
-			"fewer zeros":     NewBelow(limit, most).Log(ones, 0.9*zeros),
-			"more ones":       NewBelow(limit, most).Log(ones+0.01*zeros, 0.99*zeros),
+			"a smaller limit": log(limit*0.9, ones, zeros),
+			"fewer zeros":     log(limit, ones, 0.9*zeros),
+			"more ones":       log(limit, ones+0.01*zeros, 0.99*zeros),
 		} {
 			if lower > at+1e-12*math.Abs(at) {
 				t.Fatalf("limit %g, most %g, %g ones, %g zeros: %g, with %s %g", limit, most, ones, zeros, at, name, lower)

@@ -28,8 +28,8 @@ const (
 	unit = 1 << 32 // of weights: they are kept as integers, and sums have no order
 
 	// Forget is the sum of weights at which a table halves all of its cells. From there to the next
-	// halving a budget of .1 % has 65 to 131 ham to lose, ten times what Threshold needs, and one of
-	// .01 % still has more than twice what it needs.
+	// halving a budget of .1 % has 65 to 131 ham to lose, where Threshold needs 3, and one of .01 % has 6.5
+	// to 13.
 	Forget = 1 << 17
 )
 
@@ -61,8 +61,8 @@ func edge(c int) float64 { return lowest + float64(c)/perNat }
 // one with which the policy in force asks for mail that lies above a threshold. So it is 1 if each
 // label is asked for with the same probability, or all are given. Ham that is asked for with less than
 // least has a weight above 1, and thresholds stay above it. Observe panics unless LeastWeight ≤ weight ≤
-// MostWeight: a caller that refuses a label by its weight must refuse the policy. It costs O(1),
-// and once in [Forget] O(cells).
+// MostWeight, or if logOdds is NaN: a caller that refuses a label by its weight must refuse the policy. It costs O(1),
+// and once in [Forget] O(cells). A weight is rounded to a multiple of 2⁻³², by less than a 2²²th part.
 func (t *Table) Observe(logOdds, weight float64) {
 	if !(weight >= LeastWeight && weight <= MostWeight) {
 		panic(fmt.Sprintf("promise: weight %v is not in %v to %v", weight, LeastWeight, MostWeight))

@@ -31,7 +31,7 @@ func (b Bound) Promised() bool { return b.Missing == 0 }
 
 // Threshold returns the smallest threshold that keeps the budget: at most this fraction of ham lies at
 // or above it, with a probability of [Level] for all moments of an era together. It panics unless
-// 0 < budget < 1. A larger budget never has a higher threshold. It costs O(cells), some 2 µs, and
+// 0 < budget < 1. A larger budget never has a higher threshold. It costs O(cells), some 8 µs, and
 // may be called concurrently with itself.
 func (t *Table) Threshold(budget float64) Bound {
 	if !(budget > 0 && budget < 1) {

@@ -157,11 +157,17 @@ func TestFloor(t *testing.T) {
 // for as policies do.
 func TestValidity(t *testing.T) {
 	const runs, steps, budget = 400, 1500, 0.03
+	rate := func(often bool, yes, no float64) float64 {
+		if often {
+			return yes
+		}
+		return no
+	}
 	policies := map[string]func(z float64) (probability, least float64){
 		"all labels":            func(float64) (float64, float64) { return 1, 1 },
 		"one in five":           func(float64) (float64, float64) { return 0.2, 0.2 },
-		"junk more often":       func(z float64) (float64, float64) { return map[bool]float64{true: 1, false: 0.05}[z > 0], 1 },
-		"the unsure more often": func(z float64) (float64, float64) { return map[bool]float64{true: 1, false: 0.3}[math.Abs(z) < 1], 0.3 },
+		"junk more often":       func(z float64) (float64, float64) { return rate(z > 0, 1, 0.05), 1 },
+		"the unsure more often": func(z float64) (float64, float64) { return rate(math.Abs(z) < 1, 1, 0.3), 0.3 },
 	}
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) {

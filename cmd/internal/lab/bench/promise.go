@@ -455,8 +455,8 @@ func expect(set string, way *reading, all []judged) expectedLine {
 
 // section has a line for each budget of each reading of each set.
 func (r *promiseResult) section() *experiment.Section {
-	t := experiment.Table{Right: true, Head: [][]string{{"set", "stream", "budget %", "from", "never %", "ever %", "broken %",
-		"lost", "caught", "best", "ratio"}}}
+	t := experiment.Table{Right: true, Head: [][]string{{"set", "stream", "budget %", "from", "never %", "ever %",
+		"broken %", "lost", "caught", "best", "ratio"}}}
 	percent := func(m eval.Measure, digits int) string {
 		if !m.Defined() {
 			return "–"
