@@ -30,8 +30,9 @@
 // with applications to A/B testing and best-arm identification", Bernoulli 28(3), 2022, for one quantile.
 //
 // If F changes with time, the same holds for the average of F(τ) over the past for each fixed τ, but
-// τ* moves. (1) is then no theorem: MEASURED.md says how often it breaks on streams that drift. The
-// threshold follows: each lost ham raises it once the losses so far are near the budget.
+// τ* moves, and (1) is no theorem. Ham that gets better costs spam. Ham that gets worse raises the threshold
+// too late: MEASURED.md has streams that lose up to 1.7 times the budget. So withdraw a promise while an
+// alarm says that the world changed.
 //
 // # What it rests on
 //

@@ -40,6 +40,7 @@ that of the set. The threshold of a budget is that of package promise: it knows 
 
   any order     messages in any order
   in order      each from the twentieth of the set around its place
+  backwards     from the end of the set to its beginning: ham that a young model judged comes last
   10 % flips    in any order; one label in ten is wrong, for the model and for the table
   new campaign  in order; it begins in the middle of the set
   new policy    likewise
@@ -66,6 +67,7 @@ type judged struct {
 type reading struct {
 	name    string
 	ordered bool
+	back    bool    // from the end of the set to its beginning
 	fault   string  // of faults, from the middle of the set; "": none
 	flip    float64 // share of wrong labels
 	asked   float64 // share of messages whose labels are asked for; the others' are given for errors
@@ -74,6 +76,7 @@ type reading struct {
 var readings = []reading{
 	{name: "any order", asked: 1},
 	{name: "in order", ordered: true, asked: 1},
+	{name: "backwards", ordered: true, back: true, asked: 1},
 	{name: "10 % flips", flip: 0.1, asked: 1},
 	{name: "new campaign", ordered: true, fault: "new campaign", asked: 1},
 	{name: "new policy", ordered: true, fault: "new policy", asked: 1},
@@ -162,7 +165,7 @@ func (c *Promise) read(ctx context.Context, r *promiseResult, set *population, w
 	for k := range budgets {
 		r.Lines = append(r.Lines, lineOf(set.name, way, budgets[k], runs, k))
 	}
-	if way.flip == 0 && way.ordered {
+	if way.ordered && !way.back {
 		r.Expected = append(r.Expected, expect(set.name, way, all))
 	}
 	return err
@@ -229,6 +232,9 @@ func (c *Promise) judge(ctx context.Context, set *population, way *reading) ([]j
 				return nil, err
 			}
 		}
+	}
+	if way.back {
+		slices.Reverse(all)
 	}
 	return all, nil
 }

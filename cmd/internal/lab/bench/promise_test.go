@@ -37,12 +37,13 @@ func TestPromise(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if len(r.Lines) != 4*len(budgets) || r.Streams != 40 { // no campaign and no policy in texts
+	if len(r.Lines) != 5*len(budgets) || r.Streams != 40 { // no campaign and no policy in texts
 		t.Fatalf("%+v", r)
 	}
 	for _, l := range r.Lines {
-		// Each allows a tenth: of 40 streams 10 or more happen once in 300 times.
-		if l.Broken > 0.25 || l.Ever > 0.25 {
+		// Each allows a tenth: of 40 streams more than 10 happen once in 700 times. Backwards, ham gets worse:
+		// package promise has no theorem for that.
+		if l.Reading != "backwards" && (l.Broken > 0.25 || l.Ever > 0.25) {
 			t.Errorf("broken too often: %+v", l)
 		}
 		if asked := l.Reading == "2 %"; asked != (l.Never == 1) && l.Budget > 0.001 {
