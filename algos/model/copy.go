@@ -31,7 +31,8 @@ func (m *Model) Reclaim(c *Model, keep bool) {
 		if s == nil || from == nil || from.copies == nil {
 			continue
 		}
-		if *from.copies--; *from.copies == 0 && from.copies != s.copies && keep {
+		if *from.copies--; *from.copies == 0 && from.copies != s.copies && keep &&
+			s.tablesSize() == from.tablesSize() {
 			s.spare = from
 		}
 		from.copies = nil

@@ -301,6 +301,9 @@ func (s *Store) upload(ctx context.Context, c *state.Checkpoint, chunks []chunk)
 // send writes chunks of a checkpoint, which are in order, a few at a time. args are those of a few, with left bytes to
 // send, theirs included.
 func (s *Store) send(ctx context.Context, c *state.Checkpoint, chunks []chunk, args func(left int) redis.SetArgs) error {
+	if len(chunks) == 0 {
+		return nil // the model need not be encoded again
+	}
 	left := 0
 	for i := range chunks {
 		left += chunks[i].size

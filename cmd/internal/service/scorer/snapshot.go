@@ -21,8 +21,9 @@ import (
 	"hamlet/stream/questions"
 )
 
-// A snapshot is one version of a model as it was saved. It never changes; a newer one replaces it. Any
-// number of goroutines may ask it.
+// A snapshot is one version of a model as it was saved. It does not change while it answers, nor while anybody who has
+// it from use has not left it: then a learner of this process may write over its tables. Any number of goroutines may
+// ask it.
 type snapshot struct {
 	version int64 // of the checkpoint
 	sha256  [sha256.Size]byte
