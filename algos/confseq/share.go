@@ -36,7 +36,7 @@ var bets = func() (all [14]struct{ θ, lose, share float64 }) {
 	for j := range all {
 		θ := 0.9 * math.Pow(2, -float64(j)/2)
 		all[j].θ, all[j].lose = θ, math.Log1p(-θ)
-		all[j].share = -float64(j)*math.Ln2 - math.Log(total)
+		all[j].share = -float64(float64(j)*math.Ln2) - math.Log(total)
 	}
 	return all
 }()
@@ -66,7 +66,7 @@ func (e *Below) Log(ones, zeros float64) float64 {
 	var terms [len(bets)]float64
 	highest := math.Inf(-1)
 	for j := range bets {
-		terms[j] = bets[j].share + ones*bets[j].lose + zeros/e.most*e.gain[j]
+		terms[j] = bets[j].share + float64(ones*bets[j].lose) + float64(zeros/e.most*e.gain[j])
 		highest = max(highest, terms[j])
 	}
 	sum := 0.0

@@ -54,7 +54,7 @@ func cell(logOdds float64) int {
 }
 
 // edge returns the lower edge of cell c.
-func edge(c int) float64 { return lowest + float64(c)/perNat }
+func edge(c int) float64 { return lowest + float64(float64(c)/perNat) }
 
 // Observe counts a ham that was judged with this log-odds before it was learnt. weight is
 // least/probability: the probability is that with which its label was asked for, least the smallest
@@ -90,7 +90,7 @@ func (t *Table) halve() {
 }
 
 // Ham returns the sum of weights: the number of ham, if all weights are 1. Halving halves it.
-func (t *Table) Ham() float64 { return float64(t.total) / unit }
+func (t *Table) Ham() float64 { return float64(float64(t.total) / unit) }
 
 // Era returns how often the table was halved.
 func (t *Table) Era() uint64 { return t.era }

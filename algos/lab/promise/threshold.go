@@ -54,7 +54,7 @@ func (t *Table) Threshold(budget float64) Bound {
 		return bound
 	}
 	if !keeps(above[cells-1]) {
-		ones := float64(above[cells-1]) / unit
+		ones := float64(float64(above[cells-1]) / unit)
 		bound.Missing = max(1, below.Zeros(ones, evidence)-bound.Ham+ones)
 		return bound
 	}
