@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -157,5 +158,24 @@ func BenchmarkBase64(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Padding within base64 is read the same whatever the pooled scanner has read before.
+func TestPaddingWithinBase64(t *testing.T) {
+	const header = "Content-Transfer-Encoding: base64\n\n"
+	large := []byte(header + strings.Repeat("QUJD", 100_000) + "\n")
+	for _, at := range []int{676, 680, 764, 1024, 1364, 2048} { // where encoding/base64 may end a buffer
+		for _, sep := range []string{"", "\n"} {
+			raw := []byte(header + strings.Repeat("YWFh", at/4-1) + "QQ==" + sep + strings.Repeat("QUJD", 300) + sep)
+			runtime.GC()
+			runtime.GC() // empties the pool
+			first := Parse(raw)
+			Parse(large)
+			if again := Parse(raw); !bytes.Equal(again.Text, first.Text) {
+				t.Errorf("padding that ends at %d, %q behind: %q, and after a large mail %q", at, sep,
+					first.Text[at-at/2:], again.Text[at-at/2:])
+			}
+		}
 	}
 }

@@ -103,15 +103,27 @@ func (s *scanner) decodeTransfer(enc encoding, body []byte) []byte {
 	return s.decodeLenient(enc, body)
 }
 
+// base64Piece is what the largest buffer of encoding/base64, 1024 digits, decodes to.
+const base64Piece = 768
+
 // appendStreamedBase64 appends what go-message makes of base64. ok is false where that
 // returns an error. It reads all that appendStrictBase64 does, and accepts padding within
-// base64 where a buffer of encoding/base64 ends.
+// base64 where a buffer of encoding/base64 ends. That buffer is as large as what it is asked for,
+// so it is always asked for the same: the text depends on the body alone.
 func appendStreamedBase64(dst, body []byte) (_ []byte, ok bool) {
 	var header gomessage.Header
 	header.Set("Content-Transfer-Encoding", base64Encoding.name())
 	entity, err := gomessage.New(header, bytes.NewReader(body))
 	if err == nil {
-		dst, err = appendAll(dst, entity.Body)
+		var piece [base64Piece]byte
+		for err == nil {
+			var n int
+			n, err = entity.Body.Read(piece[:])
+			dst = append(dst, piece[:n]...)
+		}
+		if err == io.EOF {
+			err = nil
+		}
 	}
 	return dst, err == nil
 }
