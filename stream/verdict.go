@@ -100,7 +100,8 @@ func DecodeVerdicts(b []byte) ([]Verdict, error) {
 	}
 	verdicts = make([]Verdict, 1)
 	if batch {
-		return verdicts, json.Unmarshal(b, &verdicts)
+		err := json.Unmarshal(b, &verdicts)
+		return verdicts, err
 	}
 	return verdicts, json.Unmarshal(b, &verdicts[0])
 }
