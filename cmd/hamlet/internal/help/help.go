@@ -1,7 +1,7 @@
 // Package help answers `hamlet COMMAND --help` before the program's other packages are initialized: Go initializes a
 // package because it is linked, and those of clients and servers cost more than all else that a help does.
 //
-// Invariants: the package imports os, syscall and what these import. Go initializes the packages that are ready in the
+// Invariants: the package imports os and what that imports. Go initializes the packages that are ready in the
 // order of their paths. This one's path comes before those of net, strings and all that needs them. It would wait for
 // them if it imported one that has a later path than its own. The texts are those that kong prints: TestHelpIsKept of
 // cmd/hamlet compares them.

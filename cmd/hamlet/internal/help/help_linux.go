@@ -1,10 +1,6 @@
 package help
 
-import (
-	"os"
-	"syscall"
-	"unsafe"
-)
+import "os"
 
 // init ends the program if it was asked for a help that is kept. In all other cases kong answers.
 func init() {
@@ -12,7 +8,7 @@ func init() {
 		return
 	}
 	text, ok := of(os.Args[1:])
-	if !ok || narrow() {
+	if !ok {
 		return
 	}
 	if _, err := os.Stdout.WriteString(text); err == nil {
@@ -43,14 +39,4 @@ func configured(environment []string) bool {
 		}
 	}
 	return false
-}
-
-// columns is the width of the texts. kong makes them narrower for a narrow terminal.
-const columns = 80
-
-// narrow reports whether standard output is a terminal with fewer columns.
-func narrow() bool {
-	var size struct{ rows, columns, x, y uint16 }
-	_, _, err := syscall.Syscall(syscall.SYS_IOCTL, os.Stdout.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
-	return err == 0 && 0 < size.columns && size.columns < columns
 }
