@@ -162,7 +162,7 @@ func endsEscape(b []byte) bool {
 
 func isHex(c byte) bool { return hexValue[c] < 16 }
 
-// hexValue is the value of a hexadecimal digit, and 0xff of what is none.
+// hexValue is the value of a hexadecimal digit. It is 0xff for all other bytes.
 var hexValue = func() (values [256]byte) {
 	for c := range values {
 		values[c] = 0xff

@@ -83,7 +83,7 @@ type Answered interface {
 }
 
 // Saved takes a checkpoint that was just saved or loaded, with the version's number, and its model, which learns
-// nothing. It returns a model that it was given before and does not use any more, nil if there is none.
+// nothing. It returns an earlier model that it does not need any more, or nil.
 type Saved func(c *state.Checkpoint, m *model.Model, version int64) (unused *model.Model)
 
 // A Config describes a learner.

@@ -143,8 +143,7 @@ const handWait = 2 * time.Second
 
 // Saved takes a checkpoint of the scorer's own model that was saved as a version just now, or loaded, by a learner
 // of this process, and the model, which learns nothing. It becomes the served model if the store names it: the
-// files need not be read and verified. Saved returns a model that it was handed before and that nobody uses any more,
-// nil if there is none.
+// files need not be read and verified. Saved returns an earlier model that nobody uses any more, or nil.
 func (s *Scorer) Saved(c *state.Checkpoint, m *model.Model, version int64) (unused *model.Model) {
 	h := &handed{checkpoint: c, model: m, version: version}
 	select {
