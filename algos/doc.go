@@ -17,7 +17,6 @@
 //	dedup              the keys of the last events, to recognise copies
 //	sites              the last events as heads absorbed them, to withdraw or refresh
 //	trust              the probability that a label is true: flip rates by source, rate of spam
-//	promise            judged ham, the threshold that keeps a budget, expected errors
 //	drift              what is wrong with a stream: alarms, and incidents that are suspected, then named
 //
 // Learners of rows in batches:
@@ -37,6 +36,7 @@
 //	internal/sla       descents and probes on a smooth 0-1 loss, for bblr
 //	internal/vi        the updates of a round, for viboost
 //	internal/triangle  symmetric matrices: products, updates and inverse, with the same bits
+//	internal/cpu       whether the processor has AVX2, for kernels
 //	internal/codec     the bytes of models: fields with bounds and one sticky error
 //	internal/task      slow work that starts at one event count and ends at a later one
 //	algotest           the laws that every classifier obeys, as a test suite
@@ -60,6 +60,7 @@
 //	lab/information    entropies and divergences
 //	lab/detect         detectors of change from the literature, to compare drift's alarms with
 //	lab/review         what the label of a body would teach
+//	lab/promise        judged ham, the threshold that keeps a budget, expected errors
 //	lab/mcnemar        McNemar's test of two classifiers on the same examples
 //
 // # Same events, same bits
