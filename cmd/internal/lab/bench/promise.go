@@ -23,6 +23,7 @@ type Promise struct {
 	Messages int    `help:"Messages of the generator that a model judges and learns." default:"20000" placeholder:"N"`
 	Streams  int    `help:"Streams that are drawn from the judged messages of each set." default:"1000" placeholder:"K"`
 	Length   int    `help:"Ham of each stream." default:"20000" placeholder:"N"`
+	Again    int    `help:"Other orders in which each set is judged and learnt again." default:"50" placeholder:"K"`
 	Seed     uint64 `help:"Seed of the draws." default:"1" placeholder:"S"`
 	Output
 }
@@ -45,6 +46,8 @@ that of the set. The threshold of a budget is that of package promise: it knows 
   new campaign  in order; it begins in the middle of the set
   new policy    likewise
   2 %           in any order; the model learns its errors and a random 2 %, the table only the 2 %
+  learnt again  no draw: --again models judge and learn the whole set, each in another order, and
+                the generator's messages of another seed
 
 "from" is the ham in the stream when the budget could be promised (median of the streams in which it
 could), "never" the streams in which it could not. "ever" are streams in which, at any moment, the
@@ -71,6 +74,7 @@ type reading struct {
 	fault   string  // of faults, from the middle of the set; "": none
 	flip    float64 // share of wrong labels
 	asked   float64 // share of messages whose labels are asked for; the others' are given for errors
+	again   bool    // each stream is judged by a model of its own: its messages, each once, in any order
 }
 
 var readings = []reading{
@@ -81,6 +85,7 @@ var readings = []reading{
 	{name: "new campaign", ordered: true, fault: "new campaign", asked: 1},
 	{name: "new policy", ordered: true, fault: "new policy", asked: 1},
 	{name: "2 %", asked: 0.02},
+	{name: "learnt again", asked: 1, again: true},
 }
 
 // A promiseLine is one budget in the streams of one reading of a set.
@@ -122,7 +127,7 @@ type promiseResult struct {
 // Run draws the streams and prints the table.
 func (c *Promise) Run(ctx context.Context, stdio cli.IO) error {
 	if err := atLeast(limit{"--messages", c.Messages, week}, limit{"--streams", c.Streams, 1},
-		limit{"--length", c.Length, 1}); err != nil {
+		limit{"--length", c.Length, 1}, limit{"--again", c.Again, 1}); err != nil {
 		return err
 	}
 	if err := c.Sets.check(); err != nil {
@@ -148,18 +153,36 @@ func (c *Promise) Run(ctx context.Context, stdio cli.IO) error {
 
 // read judges a set's messages and measures the streams that are drawn from them.
 func (c *Promise) read(ctx context.Context, r *promiseResult, set *population, way *reading, show *phases) error {
-	all, err := c.judge(ctx, set, way)
-	if err != nil || all == nil {
-		return err
+	var all []judged
+	var pool *pool
+	streams := c.Again
+	if !way.again {
+		var err error
+		if all, err = c.judge(ctx, set, way, c.Seed, nil); err != nil || all == nil {
+			return err
+		}
+		if pool, err = newPool(set, all); err != nil {
+			return err
+		}
+		streams = c.Streams
 	}
-	pool := newPool(all)
-	if pool.ham == 0 || pool.ham == len(all) {
-		return fmt.Errorf("%s: all messages are of one class", set.name)
-	}
-	runs := make([][len(budgets)]kept, c.Streams)
+	runs := make([][len(budgets)]kept, streams)
 	name := fmt.Sprintf("%s, %s: streams", set.name, way.name)
-	err = show.each(ctx, name, c.Streams, c.Streams, func(i int, turn func() error) error {
-		runs[i] = pool.stream(c.Length, way, rand.New(rand.NewPCG(c.Seed, drawStream+uint64(i))))
+	err := show.each(ctx, name, streams, streams, func(i int, turn func() error) error {
+		random := rand.New(rand.NewPCG(c.Seed, drawStream+uint64(i)))
+		if !way.again {
+			runs[i] = pool.stream(c.Length, way, random)
+			return turn()
+		}
+		judged, err := c.judge(ctx, set, way, c.Seed+uint64(i), random.Perm(len(set.set)))
+		if err != nil {
+			return err
+		}
+		own, err := newPool(set, judged)
+		if err != nil {
+			return err
+		}
+		runs[i] = own.stream(own.ham, way, random)
 		return turn()
 	})
 	for k := range budgets {
@@ -171,28 +194,35 @@ func (c *Promise) read(ctx context.Context, r *promiseResult, set *population, w
 	return err
 }
 
-// judge runs a model over the set. It returns nothing if the fault does not apply to it.
-func (c *Promise) judge(ctx context.Context, set *population, way *reading) ([]judged, error) {
+// judge runs a model over the set, or over the generator's messages of a seed. order is that of a set's messages; nil
+// is the set's own. It returns nothing if the fault does not apply to the set.
+func (c *Promise) judge(ctx context.Context, set *population, way *reading, seed uint64, order []int) ([]judged,
+	error) {
 	n := len(set.set)
 	if set.set == nil {
 		n = c.Messages
 	}
 	var f *fault
 	alter := change(keepAll)
-	random := rand.New(rand.NewPCG(c.Seed, faultStream))
+	random := rand.New(rand.NewPCG(seed, faultStream))
 	if way.fault != "" {
 		f = &faults[slices.IndexFunc(faults, func(f fault) bool { return f.name == way.fault })]
 		if alter = f.of(set, random); alter == nil {
 			return nil, nil
 		}
 	}
-	next := func(i int) (model.Example, error) { return set.event(i), nil }
+	next := func(i int) (model.Example, error) {
+		if order != nil {
+			i = order[i]
+		}
+		return set.event(i), nil
+	}
 	if set.set == nil {
-		before, err := set.open(c.Seed, 0, nil)
+		before, err := set.open(seed, 0, nil)
 		if err != nil {
 			return nil, err
 		}
-		after, err := set.open(c.Seed, n/2, f)
+		after, err := set.open(seed, n/2, f)
 		if err != nil {
 			return nil, err
 		}
@@ -247,7 +277,7 @@ type pool struct {
 	hams   []float64 // log-odds of true ham, ascending
 }
 
-func newPool(all []judged) *pool {
+func newPool(set *population, all []judged) (*pool, error) {
 	p := &pool{all: all, sorted: make([]int, len(all))}
 	for i := range all {
 		p.sorted[i] = i
@@ -260,7 +290,10 @@ func newPool(all []judged) *pool {
 	slices.SortFunc(p.sorted, func(a, b int) int {
 		return cmp.Compare(all[b].prediction.LogOdds, all[a].prediction.LogOdds)
 	})
-	return p
+	if p.ham == 0 || p.ham == len(all) {
+		return nil, fmt.Errorf("%s: all messages are of one class", set.name)
+	}
+	return p, nil
 }
 
 // loses returns the share of the pool's ham that a threshold loses.
@@ -281,7 +314,7 @@ type kept struct {
 // looks is how much the ham grows between two looks at the table. A ham that is lost is a look as well.
 const looks = 1.05
 
-// stream draws a stream until it has n ham, and keeps all budgets.
+// stream draws a stream until it has about n ham, and keeps all budgets. One that is learnt again is the pool, once.
 func (p *pool) stream(n int, way *reading, r *rand.Rand) (out [len(budgets)]kept) {
 	var table promise.Table
 	thresholds := [len(budgets)]float64{}
@@ -299,8 +332,12 @@ func (p *pool) stream(n int, way *reading, r *rand.Rand) (out [len(budgets)]kept
 	var begun [len(budgets)][]int32 // counts at 10/budget
 	ham, due, next := 0, 0, 1
 	for at := range length {
-		i := r.IntN(len(p.all))
-		if way.ordered {
+		i := at
+		switch {
+		case way.again: // length is that of the pool
+		case !way.ordered:
+			i = r.IntN(len(p.all))
+		default:
 			width := max(1, len(p.all)/20)
 			i = max(0, min(len(p.all)-width, at*len(p.all)/length-width/2)) + i%width
 		}
@@ -410,7 +447,7 @@ func lineOf(set string, way *reading, budget float64, runs [][len(budgets)]kept,
 		slices.Sort(from)
 		line.From = eval.Measure(from[len(from)/2])
 	}
-	if !way.ordered {
+	if !way.ordered && !way.again {
 		line.Ever = share(ever, len(runs))
 	}
 	line.Lost, line.Caught, line.Best = share(lost, of), share(caught, spam), share(best, spam)

@@ -28,7 +28,7 @@ func promised(t *testing.T, args ...string) (stdout string, err error) {
 // On 2,000 sms the budgets are kept. With labels for a random 2 % the small ones are never promised.
 func TestPromise(t *testing.T) {
 	sms := filepath.Join(dataset.Path(t, "sms"), "SMSSpamCollection")
-	args := []string{"--limit", "2000", "--streams", "40", "--length", "3000", sms}
+	args := []string{"--limit", "2000", "--streams", "40", "--length", "3000", "--again", "10", sms}
 	out, err := promised(t, append(args, "--json")...)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestPromise(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if len(r.Lines) != 5*len(budgets) || r.Streams != 40 { // no campaign and no policy in texts
+	if len(r.Lines) != 6*len(budgets) || r.Streams != 40 { // no campaign and no policy in texts
 		t.Fatalf("%+v", r)
 	}
 	for _, l := range r.Lines {
@@ -68,7 +68,10 @@ func TestBestInHindsight(t *testing.T) {
 	for i := range 10 { // from high to low: spam, ham, spam, ham, …
 		all = append(all, judged{prediction: model.Prediction{LogOdds: -float64(i)}, spam: i%2 == 0, ham: i%2 == 1})
 	}
-	p := newPool(all)
+	p, err := newPool(&population{}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
 	begun, counts := make([]int32, 10), make([]int32, 10)
 	for i := range counts {
 		counts[i], begun[i] = 3, 1
@@ -93,11 +96,15 @@ func TestPromiseDrawsInOrder(t *testing.T) {
 		}
 		all = append(all, judged{prediction: model.Prediction{LogOdds: z}, spam: i < 500, ham: i >= 500})
 	}
-	out := newPool(all).stream(2000, &reading{ordered: true, asked: 1}, rand.New(rand.NewPCG(1, 2)))
+	p, err := newPool(&population{}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := p.stream(2000, &reading{ordered: true, asked: 1}, rand.New(rand.NewPCG(1, 2)))
 	if o := out[3]; !o.promised || o.spam != 0 || o.lost != 0 {
 		t.Errorf("spam comes first: %+v", o)
 	}
-	out = newPool(all).stream(2000, &reading{asked: 1}, rand.New(rand.NewPCG(1, 2)))
+	out = p.stream(2000, &reading{asked: 1}, rand.New(rand.NewPCG(1, 2)))
 	if o := out[3]; !o.promised || o.spam == 0 || o.caught != o.spam || o.best != o.spam ||
 		math.Abs(float64(o.from)-301) > 20 {
 		t.Errorf("in any order: %+v", o)
