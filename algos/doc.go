@@ -18,6 +18,7 @@
 //	sites              the last events as heads absorbed them, to withdraw or refresh
 //	trust              the probability that a label is true: flip rates by source, rate of spam
 //	drift              what is wrong with a stream: alarms, and incidents that are suspected, then named
+//	promise            judged ham, the threshold that keeps a budget, expected errors
 //
 // Learners of rows in batches:
 //
@@ -60,7 +61,6 @@
 //	lab/information    entropies and divergences
 //	lab/detect         detectors of change from the literature, to compare drift's alarms with
 //	lab/review         what the label of a body would teach
-//	lab/promise        judged ham, the threshold that keeps a budget, expected errors
 //	lab/mcnemar        McNemar's test of two classifiers on the same examples
 //
 // # Same events, same bits

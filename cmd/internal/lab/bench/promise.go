@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hamlet/algos/eval"
-	"hamlet/algos/lab/promise"
+	"hamlet/algos/promise"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/process/cli"
