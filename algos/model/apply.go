@@ -51,6 +51,7 @@ func (m *Model) Apply(ex *Example) (effect Effect, err error) {
 	if err != nil {
 		return Effect{}, &RefusedError{err.Error()}
 	}
+	sampled := m.samples(ex) // before a withdrawal changes the last label
 	how := teaching{label: trust.Label{
 		Source: ex.Source, Role: m.roles[ex.Source], Event: m.events + 1, Assumed: ex.Action == Assume,
 	}}
@@ -67,6 +68,9 @@ func (m *Model) Apply(ex *Example) (effect Effect, err error) {
 	}
 	if does.learns {
 		m.learn(ex, how, key, &effect)
+		if sampled && effect.Standing > 0 && !(ex.Action == Relearn && !effect.Receipt.Spam) {
+			m.judged.observe(ex.Body.Tenant, effect.Prediction.LogOdds, ex.SampleWeight, m.events+1)
+		}
 	} else {
 		m.unlearnt++
 		effect.Unassumed = ex.Action == Assume

@@ -23,9 +23,9 @@ import (
 //	header, 136 bytes
 //	   0  "hamletPM"
 //	   8  uint32 version = 7
-//	  12  uint32 number of sections = 14
+//	  12  uint32 number of sections = 14; 15 with judged ham, and the header then has 144 bytes
 //	  16  uint64 length of each section; 0: section absent
-//	 128  uint64 xxhash64 of bytes 0 to 127
+//	 128  uint64 xxhash64 of all bytes before it
 //	sections, in this order, without gaps
 //	  text tables     each text expert's, in the order of the configuration
 //	  vector tables   AdaGrad's and naive Bayes'; absent before the first hashed name
@@ -42,17 +42,18 @@ import (
 //	  vector sub-model  uint64 events | labels | standardiser (8 + 16·d bytes) | head
 //	  model           uint64 events | uint64 spam | uint64 unlearnt | uint64 the rings' next slots: seen, last labels
 //	                  | JSON {"numerics", "config", "adopted", "sources", "left_out", "assumed"}
+//	  judged ham      the tables for promises, as drawn in promise.go; not even an absent section without any
 //	trailer
 //	  uint64 xxhash64 of all before it
 //
 // Large sections of fixed size come first. Their offsets depend only on the configuration
-// and on which sub-models exist, so unchanged parts keep their offsets. Models are equal
+// and on which sections and sub-models exist, so unchanged parts keep their offsets. Models are equal
 // if and only if their bytes are. The bytes hold all that a model's future depends on.
 const (
 	magic   = "hamletPM"
 	version = 7
 
-	headerSize  = 16 + 8*sectionCount + 8
+	headerSize  = 16 + 8*sectionCount + 8 // without judged ham
 	trailerSize = 8
 
 	// mostEvents is the largest event count. Beyond, float64 counts inexactly.
@@ -74,8 +75,12 @@ const (
 	sectionAlarms   = 9
 	sectionSubmodel = 11
 	sectionModel    = 13
-	sectionCount    = 14
+	sectionCount    = 14 // that every model has
+	sectionJudged   = 14
 )
+
+// A sections is the bytes of each section. Empty: absent.
+type sections [sectionCount + 1][]byte
 
 // about is the JSON in the model section.
 type about struct {
@@ -138,7 +143,7 @@ func (m *Model) WriteTo(w io.Writer) (n int64, err error) {
 // An encoded is a model's bytes by section. The tables are the model's.
 type encoded struct {
 	model    *Model
-	sections [sectionCount][]byte // empty: absent, or tables
+	sections sections // empty: absent, or tables
 }
 
 // encode encodes m but for its tables.
@@ -172,9 +177,17 @@ func (e *encoded) length(section int) int {
 	return len(e.sections[section])
 }
 
+// count returns the number of sections that the header has.
+func (e *encoded) count() int {
+	if len(e.sections[sectionJudged]) > 0 {
+		return sectionCount + 1
+	}
+	return sectionCount
+}
+
 // size returns the number of all bytes.
 func (e *encoded) size() int {
-	n := headerSize + trailerSize
+	n := headerSize + 8*(e.count()-sectionCount) + trailerSize
 	for s := range e.sections {
 		n += e.length(s)
 	}
@@ -185,8 +198,8 @@ func (e *encoded) appendHeader(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, magic...)
 	dst = binary.LittleEndian.AppendUint32(dst, version)
-	dst = binary.LittleEndian.AppendUint32(dst, sectionCount)
-	for s := range e.sections {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(e.count()))
+	for s := range e.count() {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(e.length(s)))
 	}
 	return binary.LittleEndian.AppendUint64(dst, xxhash.Sum64(dst[start:]))
@@ -243,6 +256,9 @@ func (m *Model) appendSection(dst []byte, section int) ([]byte, error) {
 		}
 		w.Bytes(text)
 		return w.Finish()
+	case sectionJudged:
+		m.judged.write(w)
+		return w.Finish()
 	}
 	for k, s := range m.submodels {
 		if s == nil {
@@ -288,7 +304,7 @@ func restore(b []byte) (*Model, error) {
 
 // made returns the model of the sections. If it is a copy of another model, the tables are that one's, and so is the
 // frozen expert.
-func made(section *[sectionCount][]byte, of *Model) (*Model, error) {
+func made(section *sections, of *Model) (*Model, error) {
 	r := codec.NewReader(section[sectionModel], nil)
 	var events, spam, unlearnt, next, nextLabel uint64
 	r.Uint64To(&events, &spam, &unlearnt, &next, &nextLabel)
@@ -352,6 +368,12 @@ func made(section *[sectionCount][]byte, of *Model) (*Model, error) {
 			}
 		}
 	}
+	if b := section[sectionJudged]; len(b) > 0 {
+		r := codec.NewReader(b, nil)
+		if m.judged.read(r, learnt, m.events); r.Err() != nil {
+			return nil, fmt.Errorf("judged ham: %w", r.Err())
+		}
+	}
 	if m.events > mostEvents || m.leftOut > m.events || m.unlearnt > m.events ||
 		learnt+m.unlearnt+m.leftOut != m.events || learnt > m.events || m.spam > m.events ||
 		m.assumed.Spam > m.spam || m.assumed.Ham > learnt || m.spam > learnt || m.spam+m.assumed.Ham > learnt ||
@@ -364,24 +386,29 @@ func made(section *[sectionCount][]byte, of *Model) (*Model, error) {
 }
 
 // split checks header, lengths and checksums and returns the sections.
-func split(b []byte) (section [sectionCount][]byte, err error) {
+func split(b []byte) (section sections, err error) {
 	if len(b) < headerSize+trailerSize || string(b[:8]) != magic {
 		return section, errors.New("these are not a model's bytes")
 	}
-	if v, n := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:]); v != version || n != sectionCount {
-		return section, fmt.Errorf("version %d with %d sections; this program reads version %d with %d",
-			v, n, version, sectionCount)
+	v, n := binary.LittleEndian.Uint32(b[8:]), int(binary.LittleEndian.Uint32(b[12:]))
+	if v != version || n != sectionCount && n != len(section) {
+		return section, fmt.Errorf("version %d with %d sections; this program reads version %d with %d or %d",
+			v, n, version, sectionCount, len(section))
 	}
-	if binary.LittleEndian.Uint64(b[headerSize-8:]) != xxhash.Sum64(b[:headerSize-8]) {
+	header := headerSize + 8*(n-sectionCount)
+	if len(b) < header+trailerSize || binary.LittleEndian.Uint64(b[header-8:]) != xxhash.Sum64(b[:header-8]) {
 		return section, errors.New("the header's checksum is wrong")
 	}
-	body, trailer := b[headerSize:len(b)-trailerSize], b[len(b)-trailerSize:]
-	for s := range section {
-		n := binary.LittleEndian.Uint64(b[16+8*s:])
-		if n > uint64(len(body)) {
-			return section, fmt.Errorf("section %d of %d bytes, %d are left", s, n, len(body))
+	body, trailer := b[header:len(b)-trailerSize], b[len(b)-trailerSize:]
+	for s := range n {
+		length := binary.LittleEndian.Uint64(b[16+8*s:])
+		if length > uint64(len(body)) {
+			return section, fmt.Errorf("section %d of %d bytes, %d are left", s, length, len(body))
 		}
-		section[s], body = body[:n], body[n:]
+		section[s], body = body[:length], body[length:]
+	}
+	if n > sectionCount && len(section[sectionJudged]) == 0 {
+		return section, errors.New("a section of judged ham without any")
 	}
 	if len(body) > 0 {
 		return section, fmt.Errorf("%d bytes belong to no section", len(body))
@@ -394,7 +421,7 @@ func split(b []byte) (section [sectionCount][]byte, err error) {
 
 // restoreSubmodel reads a sub-model, nil if absent. It shares tables with the sub-model of which it is a copy, if
 // there is one. It checks lengths before it allocates.
-func restoreSubmodel(section *[sectionCount][]byte, spec *spec, a Alarms, of *submodel) (*submodel, error) {
+func restoreSubmodel(section *sections, spec *spec, a Alarms, of *submodel) (*submodel, error) {
 	part := func(first int) []byte { return section[first+int(spec.kind)] }
 	if len(part(sectionSubmodel)) == 0 {
 		if len(part(sectionTables))+len(part(sectionSites))+len(part(sectionStack))+len(part(sectionAlarms)) > 0 {

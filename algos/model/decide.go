@@ -35,6 +35,9 @@ func (m *Model) admit(ex *Example) (key uint64, a admission, err error) {
 	case (ex.Action == Correct || ex.Action == Assume) && m.ofAnotherKind(ex):
 		return 0, admitted, &RefusedError{"the message was learnt with another kind of body"}
 	}
+	if reason := checkSampleWeight(ex.SampleWeight); reason != "" {
+		return 0, admitted, &RefusedError{reason}
+	}
 	key = m.seen.Key(ex.Body.Tenant, ex.Source, ex.ID)
 	if m.seen.Has(key) {
 		return key, aCopy, nil

@@ -155,10 +155,11 @@ func TestRestoreRefusesSubmodelsOfNoEvents(t *testing.T) {
 }
 
 // sealed returns the bytes of a model that has these sections.
-func sealed(section [sectionCount][]byte) []byte {
+func sealed(section sections) []byte {
+	n := (&encoded{sections: section}).count()
 	b := binary.LittleEndian.AppendUint32([]byte(magic), version)
-	b = binary.LittleEndian.AppendUint32(b, sectionCount)
-	for _, s := range section {
+	b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	for _, s := range section[:n] {
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(s)))
 	}
 	b = binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))

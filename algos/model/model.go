@@ -27,6 +27,7 @@ type Model struct {
 	labels                          *lastlabel.Table      // of the last messages, as many as seen has keys
 	roles                           map[string]trust.Role // of sources that are not Ordinary, at most MostRoles
 	submodels                       [kindCount]*submodel  // nil before its first event
+	judged                          judged                // for promises
 
 	specs    [kindCount]*spec
 	setAside []uint64    // the keys of cfg.SetAside
@@ -82,6 +83,11 @@ type Example struct {
 	// by it. "": the event cannot be corrected. Correct and Assume have it in Of. An Unlearn
 	// whose Of it is forgets that message.
 	Identity string
+
+	// SampleWeight says that somebody asked for the label, and how its ham counts for promises: least/probability, as in
+	// [promise.Table.Observe], from promise.LeastWeight to promise.MostWeight. 0: it was volunteered, and
+	// counts for none. It changes nothing else. An Unlearn and a spam have no use for it.
+	SampleWeight float64
 
 	Spam bool
 	Body Body

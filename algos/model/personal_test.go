@@ -191,7 +191,7 @@ func TestPersonalExpertsAreRestored(t *testing.T) {
 	if !bytes.Equal(image(t, again), image(t, whole)) {
 		t.Error("continued, it is not what never stopped")
 	}
-	var section [sectionCount][]byte
+	var section sections
 	if section, err = split(b); err != nil {
 		t.Fatal(err)
 	}
