@@ -129,8 +129,9 @@ type Event struct {
 	// others sets it; records of before, and files, do not have it.
 	OwnOnly bool
 
-	Label Label
-	Body  Body
+	Label   Label
+	Sampled Sampled // how the label was asked for; zero: it was volunteered
+	Body    Body
 }
 
 // SortVector sorts numbers as [Body] wants them. A name given twice is an error.
@@ -147,7 +148,7 @@ func SortVector(v []Number) error {
 // Validate returns all reasons why a model cannot learn e, joined: a missing id or
 // label, a field that is too long or has control characters, a source that looks like
 // an address, a time that the wire cannot hold, a body that is missing or empty, a
-// number that is not finite.
+// number that is not finite, a sampled that no policy can have.
 func (e *Event) Validate() error {
 	errs := e.validateCommon()
 	if e.ID == "" {
@@ -155,6 +156,10 @@ func (e *Event) Validate() error {
 	}
 	if e.Label == Unlabelled && e.Action != Unlearn {
 		errs = append(errs, errors.New("label: missing"))
+	}
+	errs = append(errs, e.Sampled.validate()...)
+	if e.Action == Unlearn && e.Sampled != (Sampled{}) {
+		errs = append(errs, errors.New("sampled: unlearn has none"))
 	}
 	switch e.Action {
 	case Learn:
@@ -178,6 +183,9 @@ func (e *Event) ValidateRequest() error {
 	errs := e.validateCommon()
 	if e.Label != Unlabelled {
 		errs = append(errs, errors.New("label: a score request has none"))
+	}
+	if e.Sampled != (Sampled{}) {
+		errs = append(errs, errors.New("sampled: a score request has none"))
 	}
 	if e.Action != Learn || e.Of != "" || e.OwnOnly {
 		errs = append(errs, errors.New("action: a score request has none"))

@@ -28,6 +28,13 @@ func drawEvent(t *rapid.T) Event {
 		e.Of = name.Draw(t, "of")
 		e.OwnOnly = rapid.Bool().Draw(t, "own only")
 	}
+	if e.Action != Unlearn && rapid.Bool().Draw(t, "sampled") {
+		share := rapid.Float64Range(0.02, 1)
+		e.Sampled = SampledShare(share.Draw(t, "probability"), rapid.SampledFrom(SampledWhys()).Draw(t, "why"))
+		if rapid.Bool().Draw(t, "by policy") {
+			e.Sampled.Least = share.Draw(t, "least")
+		}
+	}
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
 	case 0:
 		e.Body = Body{Kind: Mail, Mail: rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "mail")}
@@ -104,6 +111,14 @@ func TestDecodeJSONIsStrict(t *testing.T) {
 		{`{"id":"a","action":"forget","label":"spam","text":"x"}`, `action: "forget"`},
 		{`{"id":"a","action":"unlearn","of":"b","own_only":false,"text":"x"}`, `own_only: it is true`},
 		{`{"id":"a","action":"unlearn","of":"b","own_only":"true","text":"x"}`, `field "own_only"`},
+		{`{"id":"a","label":"ham","text":"x","sampled":{}}`, `sampled: probability: missing`},
+		{`{"id":"a","label":"ham","text":"x","sampled":{"probability":0,"why":"all"}}`, `sampled: probability: missing, or 0`},
+		{`{"id":"a","label":"ham","text":"x","sampled":null}`, `field "sampled" is null`},
+		{`{"id":"a","label":"ham","text":"x","sampled":[0.1]}`, "sampled: an object is wanted"},
+		{`{"id":"a","label":"ham","text":"x","sampled":{"probability":"1"}}`, `sampled: field "probability"`},
+		{`{"id":"a","label":"ham","text":"x","sampled":{"probability":1,"least":null}}`, `sampled: field "least" is null`},
+		{`{"id":"a","label":"ham","text":"x","sampled":{"probability":1,"p":1}}`, `sampled: unknown field "p"`},
+		{`{"id":"a","label":"ham","text":"x","sampled":{"why":"all","why":"all"}}`, `sampled: field "why" is given twice`},
 		{`{"id":"a","label":"spam","text":"x"} {}`, "something follows"},
 		{`{"id":"a","label":"spam"`, "ends too early"},
 		{`["id"]`, "an object is wanted"},
@@ -173,6 +188,13 @@ func TestValidateNamesEverything(t *testing.T) {
 		{"of", Event{ID: "a", Of: "b", Label: Ham, Body: text}, []string{"of: learn has none"}},
 		{"own", Event{ID: "a", OwnOnly: true, Label: Ham, Body: text}, []string{"own_only: learn has none"}},
 		{"no of", Event{ID: "a", Action: Relearn, Label: Ham, Body: text}, []string{"of: missing; relearn"}},
+		{"unlearn", Event{ID: "a", Action: Unlearn, Sampled: SampledShare(1, SampledAll), Body: text}, []string{"sampled: unlearn has none"}},
+		{"no share", Event{ID: "a", Label: Ham, Sampled: Sampled{-1, 1.5, "all"}, Body: text},
+			[]string{"probability is -1", "least is 1.5"}},
+		{"NaN share", Event{ID: "a", Label: Ham, Sampled: SampledShare(math.NaN(), SampledAll), Body: text}, []string{"probability is NaN"}},
+		{"heavy", Event{ID: "a", Label: Ham, Sampled: Sampled{0.01, 1, "all"}, Body: text}, []string{"least/probability is 100"}},
+		{"light", Event{ID: "a", Label: Ham, Sampled: Sampled{1, 1e-4, "all"}, Body: text}, []string{"least/probability is 0.0001"}},
+		{"why", Event{ID: "a", Label: Ham, Sampled: SampledShare(1, ""), Body: text}, []string{"why: \"\" is not one of all, review, kept"}},
 		{"NaN", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.NaN()}}}}, []string{`"x" is NaN`}},
 		{"Inf", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"x", math.Inf(-1)}}}}, []string{`"x" is -Inf`}},
 		{"order", Event{ID: "a", Label: Ham, Body: Body{Kind: Vector, Vector: []Number{{"b", 1}, {"a", 1}}}}, []string{`"a" is given twice or out of order`}},
@@ -185,6 +207,10 @@ func TestValidateNamesEverything(t *testing.T) {
 				t.Errorf("%s: got %v, want %q in it", c.name, err, w)
 			}
 		}
+	}
+	sampled := Event{Sampled: SampledShare(1, SampledAll), Body: text}
+	if err := sampled.ValidateRequest(); err == nil || !strings.Contains(err.Error(), "sampled: a score request has none") {
+		t.Errorf("a sampled request: got %v", err)
 	}
 	request := Event{Label: Spam, Body: text}
 	if err := request.ValidateRequest(); err == nil || !strings.Contains(err.Error(), "score request has none") {
@@ -239,6 +265,8 @@ func TestDecodeProtoRefusesWhatItDoesNotKnow(t *testing.T) {
 		{"unknown action", []byte{0x28, 0x07}, "action: unknown value 7"},
 		{"negative action", []byte{0x28, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, "action: unknown value -1"},
 		{"unknown label", []byte{0x38, 0x80, 0x02}, "label: unknown value 256"},
+		{"sampled without probability", []byte{0x62, 0x00}, "sampled: probability: missing"},
+		{"sampled with more", []byte{0x62, 0x03, 0xfa, 0x01, 0x00}, "sampled: unknown field number 31"},
 		{"lists differ", []byte{0x52, 0x03, 0x0a, 0x01, 'x'}, "1 names and 0 values"},
 	} {
 		_, err := DecodeProto(c.in)
@@ -252,6 +280,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	f.Add([]byte(`{"id":"a1","time":"2026-11-20T10:00:00Z","source":"abuse-desk","tenant":"example.org","action":"learn","label":"spam","text":"You won"}`))
 	f.Add([]byte(`{"id":"a","label":"ham","vector":{"b":1,"a":-2e9}}`))
 	f.Add([]byte(`{"mail":"RnJvbTogYQ0KDQpi"}`))
+	f.Add([]byte(`{"id":"a","label":"ham","sampled":{"probability":0.5,"least":0.02,"why":"review"},"text":"x"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := DecodeJSON(b)
 		if err != nil {
@@ -279,6 +308,9 @@ func FuzzDecodeProto(f *testing.F) {
 	b, _ := e.AppendProto(nil)
 	f.Add(b)
 	f.Add([]byte{0x52, 0x03, 0x0a, 0x01, 'x'})
+	e.Sampled = Sampled{0.5, 0.02, SampledReview}
+	b, _ = e.AppendProto(nil)
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := DecodeProto(b)
 		if err != nil {
@@ -345,5 +377,32 @@ func TestCorrectOnTheWire(t *testing.T) {
 	}
 	if err := (&Event{ID: "c", Action: Correct, Body: Body{Kind: Text, Text: "x"}}).Validate(); err == nil {
 		t.Error("a correction without a label is valid")
+	}
+}
+
+// Without least that is the probability, in both encodings, and a sampled label is not written where there is
+// none: what was written before is read and written as before.
+func TestSampledOnTheWire(t *testing.T) {
+	e := Event{ID: "a", Source: "s", Tenant: "t", Label: Ham, Body: Body{Kind: Text, Text: "x"}}
+	for in, want := range map[string]Sampled{
+		``: {},
+		`,"sampled":{"probability":0.02,"why":"review"}`:             {0.02, 0.02, SampledReview},
+		`,"sampled":{"probability":0.5,"least":0.02,"why":"review"}`: {0.5, 0.02, SampledReview},
+		`,"sampled":{"probability":1,"why":"kept"}`:                  {1, 1, SampledKept},
+	} {
+		e.Sampled = want
+		text := `{"id":"a","source":"s","tenant":"t","label":"ham"` + in + `,"text":"x"}`
+		if got, err := DecodeJSON([]byte(text)); err != nil || cmp.Diff(e, got) != "" {
+			t.Errorf("%s is %+v, %v; want %+v", text, got, err, e)
+		}
+		if got, err := e.AppendJSON(nil); err != nil || string(got) != text {
+			t.Errorf("it is written %s, %v; want %s", got, err, text)
+		}
+	}
+	if w := (Sampled{0.5, 0.02, SampledReview}).Weight(); w != 0.04 {
+		t.Errorf("weight %v, want 0.04", w)
+	}
+	if w := (Sampled{}).Weight(); w != 0 {
+		t.Errorf("a label that was volunteered weighs %v", w)
 	}
 }

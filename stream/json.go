@@ -22,25 +22,27 @@ import (
 //	 "tenant": "example.org", "action": "learn", "label": "spam", "text": "You won …"}
 //
 // with exactly one body: "mail" (a message in base64), "text", or "vector" (an
-// object of name: number). Relearn and unlearn have "of", and may have "own_only": true.
+// object of name: number). Relearn and unlearn have "of", and may have "own_only": true. A label
+// that somebody asked for has "sampled": see [Sampled].
 const ContentTypeJSON = "application/json"
 
 type jsonEvent struct {
-	ID     string      `json:"id,omitempty"`
-	Time   *time.Time  `json:"time,omitempty"`
-	Source string      `json:"source,omitempty"`
-	Tenant string      `json:"tenant,omitempty"`
-	Action string      `json:"action,omitempty"`
-	Of     string      `json:"of,omitempty"`
-	Own    *bool       `json:"own_only,omitempty"`
-	Label  string      `json:"label,omitempty"`
-	Mail   *[]byte     `json:"mail,omitempty"`
-	Text   *string     `json:"text,omitempty"`
-	Vector *jsonVector `json:"vector,omitempty"`
+	ID      string       `json:"id,omitempty"`
+	Time    *time.Time   `json:"time,omitempty"`
+	Source  string       `json:"source,omitempty"`
+	Tenant  string       `json:"tenant,omitempty"`
+	Action  string       `json:"action,omitempty"`
+	Of      string       `json:"of,omitempty"`
+	Own     *bool        `json:"own_only,omitempty"`
+	Label   string       `json:"label,omitempty"`
+	Sampled *jsonSampled `json:"sampled,omitempty"`
+	Mail    *[]byte      `json:"mail,omitempty"`
+	Text    *string      `json:"text,omitempty"`
+	Vector  *jsonVector  `json:"vector,omitempty"`
 }
 
-var jsonFields = [...]string{"id", "time", "source", "tenant", "action", "of", "own_only", "label", "mail", "text",
-	"vector"}
+var jsonFields = [...]string{"id", "time", "source", "tenant", "action", "of", "own_only", "label", "sampled",
+	"mail", "text", "vector"}
 
 // DecodeJSON reads one event. It is strict about form: an unknown field, a name given
 // twice, a wrong type, a second value or more than one body is an error that names it.
@@ -125,7 +127,8 @@ func decodeJSONList(tenant string, b []byte, limit int) ([]Event, error) {
 
 // AppendJSON appends e to dst on one line, without a newline.
 func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
-	j := jsonEvent{ID: e.ID, Source: e.Source, Tenant: e.Tenant, Of: e.Of, Label: e.Label.String()}
+	j := jsonEvent{ID: e.ID, Source: e.Source, Tenant: e.Tenant, Of: e.Of, Label: e.Label.String(),
+		Sampled: newJSONSampled(e.Sampled)}
 	if !e.Time.IsZero() {
 		t := e.Time.UTC()
 		j.Time = &t
@@ -157,7 +160,7 @@ func (j *jsonEvent) event(tenant string) (Event, error) {
 	if j.Time != nil {
 		e.Time = j.Time.UTC()
 	}
-	var errs [4]error
+	var errs [5]error
 	e.Action, errs[0] = ParseAction(j.Action)
 	e.Label, errs[1] = ParseLabel(j.Label)
 	if j.Own != nil {
@@ -165,6 +168,7 @@ func (j *jsonEvent) event(tenant string) (Event, error) {
 			errs[3] = errors.New("own_only: it is true, or left out")
 		}
 	}
+	e.Sampled, errs[4] = j.Sampled.sampled()
 	bodies := 0
 	if j.Mail != nil {
 		bodies++

@@ -23,6 +23,12 @@ func (e *Event) AppendProto(dst []byte) ([]byte, error) {
 		Id: e.ID, Source: e.Source, Tenant: e.Tenant, Of: e.Of,
 		Action: eventpb.Action(e.Action), Label: eventpb.Label(e.Label), OwnOnly: e.OwnOnly,
 	}
+	if s := e.Sampled; s != (Sampled{}) {
+		m.Sampled = &eventpb.Sampled{Probability: s.Probability, Why: s.Why}
+		if s.Least != s.Probability {
+			m.Sampled.Least = s.Least
+		}
+	}
 	if !e.Time.IsZero() {
 		m.Time = timestamppb.New(e.Time)
 	}
@@ -84,6 +90,15 @@ func decodeProto(b []byte) (Event, error) {
 			return Event{}, fmt.Errorf("time: %w", unknownField(u))
 		}
 		e.Time = m.Time.AsTime()
+	}
+	if s := m.Sampled; s != nil {
+		if u := s.ProtoReflect().GetUnknown(); len(u) > 0 {
+			return Event{}, fmt.Errorf("sampled: %w", unknownField(u))
+		}
+		var err error
+		if e.Sampled, err = protoSampled(s.Probability, s.Least, s.Why); err != nil {
+			return Event{}, err
+		}
 	}
 	switch body := m.Body.(type) {
 	case *eventpb.Event_Mail:

@@ -146,6 +146,7 @@ type Event struct {
 	//	*Event_Vector
 	Body          isEvent_Body `protobuf_oneof:"body"`
 	OwnOnly       bool         `protobuf:"varint,11,opt,name=own_only,json=ownOnly,proto3" json:"own_only,omitempty"` // of must be an event of the same source
+	Sampled       *Sampled     `protobuf:"bytes,12,opt,name=sampled,proto3" json:"sampled,omitempty"`                 // none: the label was volunteered
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -270,6 +271,13 @@ func (x *Event) GetOwnOnly() bool {
 	return false
 }
 
+func (x *Event) GetSampled() *Sampled {
+	if x != nil {
+		return x.Sampled
+	}
+	return nil
+}
+
 type isEvent_Body interface {
 	isEvent_Body()
 }
@@ -292,6 +300,67 @@ func (*Event_Text) isEvent_Body() {}
 
 func (*Event_Vector) isEvent_Body() {}
 
+// Sampled says that somebody asked for the label, and how.
+type Sampled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Probability   float64                `protobuf:"fixed64,1,opt,name=probability,proto3" json:"probability,omitempty"` // with which it was asked for
+	Least         float64                `protobuf:"fixed64,2,opt,name=least,proto3" json:"least,omitempty"`             // of the policy, for mail above a threshold; 0 is probability
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`                   // all, review or kept
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sampled) Reset() {
+	*x = Sampled{}
+	mi := &file_event_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sampled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sampled) ProtoMessage() {}
+
+func (x *Sampled) ProtoReflect() protoreflect.Message {
+	mi := &file_event_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sampled.ProtoReflect.Descriptor instead.
+func (*Sampled) Descriptor() ([]byte, []int) {
+	return file_event_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Sampled) GetProbability() float64 {
+	if x != nil {
+		return x.Probability
+	}
+	return 0
+}
+
+func (x *Sampled) GetLeast() float64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+func (x *Sampled) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 // Vector holds named numbers: names[i] belongs to values[i]. A name may stand
 // once; the order means nothing.
 type Vector struct {
@@ -304,7 +373,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_event_proto_msgTypes[1]
+	mi := &file_event_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -316,7 +385,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_event_proto_msgTypes[1]
+	mi := &file_event_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -329,7 +398,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_event_proto_rawDescGZIP(), []int{1}
+	return file_event_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Vector) GetNames() []string {
@@ -350,7 +419,7 @@ var File_event_proto protoreflect.FileDescriptor
 
 const file_event_proto_rawDesc = "" +
 	"\n" +
-	"\vevent.proto\x12\thamlet.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x02\n" +
+	"\vevent.proto\x12\thamlet.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x03\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
@@ -363,8 +432,13 @@ const file_event_proto_rawDesc = "" +
 	"\x04text\x18\t \x01(\tH\x00R\x04text\x12+\n" +
 	"\x06vector\x18\n" +
 	" \x01(\v2\x11.hamlet.v1.VectorH\x00R\x06vector\x12\x19\n" +
-	"\bown_only\x18\v \x01(\bR\aownOnlyB\x06\n" +
-	"\x04body\"6\n" +
+	"\bown_only\x18\v \x01(\bR\aownOnly\x12,\n" +
+	"\asampled\x18\f \x01(\v2\x12.hamlet.v1.SampledR\asampledB\x06\n" +
+	"\x04body\"S\n" +
+	"\aSampled\x12 \n" +
+	"\vprobability\x18\x01 \x01(\x01R\vprobability\x12\x14\n" +
+	"\x05least\x18\x02 \x01(\x01R\x05least\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\"6\n" +
 	"\x06Vector\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\x01R\x06values*i\n" +
@@ -393,24 +467,26 @@ func file_event_proto_rawDescGZIP() []byte {
 }
 
 var file_event_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_event_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_event_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_event_proto_goTypes = []any{
 	(Action)(0),                   // 0: hamlet.v1.Action
 	(Label)(0),                    // 1: hamlet.v1.Label
 	(*Event)(nil),                 // 2: hamlet.v1.Event
-	(*Vector)(nil),                // 3: hamlet.v1.Vector
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(*Sampled)(nil),               // 3: hamlet.v1.Sampled
+	(*Vector)(nil),                // 4: hamlet.v1.Vector
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
 }
 var file_event_proto_depIdxs = []int32{
-	4, // 0: hamlet.v1.Event.time:type_name -> google.protobuf.Timestamp
+	5, // 0: hamlet.v1.Event.time:type_name -> google.protobuf.Timestamp
 	0, // 1: hamlet.v1.Event.action:type_name -> hamlet.v1.Action
 	1, // 2: hamlet.v1.Event.label:type_name -> hamlet.v1.Label
-	3, // 3: hamlet.v1.Event.vector:type_name -> hamlet.v1.Vector
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4, // 3: hamlet.v1.Event.vector:type_name -> hamlet.v1.Vector
+	3, // 4: hamlet.v1.Event.sampled:type_name -> hamlet.v1.Sampled
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_event_proto_init() }
@@ -429,7 +505,7 @@ func file_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_event_proto_rawDesc), len(file_event_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

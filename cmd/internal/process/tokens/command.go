@@ -20,7 +20,7 @@ type NewCommand struct {
 	Source    []string `help:"Sources that its events may name; \"*\": every one. Default: the token's name." placeholder:"NAME" env:"-"`
 	Tenant    []string `help:"Tenants that it is for; \"*\": every one." default:"default" placeholder:"NAME" env:"-"`
 	Action    []string `help:"What it may do: learn, relearn, unlearn, correct, score." default:"learn" placeholder:"ACTION" env:"-"`
-	AnySource bool     `help:"It may withdraw and correct what other sources taught." env:"-"`
+	AnySource bool     `help:"It may withdraw and correct what other sources taught, and say that a label was asked for: sampled." env:"-"`
 }
 
 // Help is shown by kong below the flags.

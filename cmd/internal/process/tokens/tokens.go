@@ -5,7 +5,7 @@
 //   - {name: importer, sha256: fcde…, sources: ["*"], tenants: ["*"], actions: [learn, relearn], any-source: true}
 //
 // All rights are said; only any-source may be left out. It is the right to withdraw and to
-// correct what other sources taught. [New] makes a token and its line.
+// correct what other sources taught, and to say that a label was asked for. [New] makes a token and its line.
 //
 //	file, err := tokens.Open(path, log)
 //	err = file.Watch(ctx)             // reads it again on SIGHUP, until ctx ends
@@ -31,11 +31,13 @@ const Score = "score"
 
 // Rights are what the holder of a token may say. They are not changed once they are made.
 type Rights struct {
-	Name      string   // of the token, in metrics and logs
-	Sources   []string // that its events may name; All: every one
-	Tenants   []string // that its events may name; All: every one
-	Actions   []string // of events, and Score
-	AnySource bool     // Relearn, Unlearn and Correct may be about events of other sources
+	Name    string   // of the token, in metrics and logs
+	Sources []string // that its events may name; All: every one
+	Tenants []string // that its events may name; All: every one
+	Actions []string // of events, and Score
+	// AnySource: Relearn, Unlearn and Correct may be about events of other sources, and a label may be said to
+	// have been asked for, so that a promise to all tenants rests on it.
+	AnySource bool
 }
 
 // Everything returns the rights of the operator.
@@ -77,6 +79,9 @@ func (r *Rights) Claim(e *stream.Event) error {
 	}
 	if !has(r.Sources, e.Source) {
 		return denied("source: this token is for %s", list(r.Sources))
+	}
+	if e.Sampled != (stream.Sampled{}) && !r.AnySource {
+		return denied("sampled: promises rest on what was asked for, and only a token with %s may say so", keyAnySource)
 	}
 	e.OwnOnly = e.Action != stream.Learn && !r.AnySource
 	return nil

@@ -204,6 +204,15 @@ func TestClaim(t *testing.T) {
 			t.Errorf("%+v: got %q", c, got)
 		}
 	}
+	for _, c := range []struct {
+		rights *Rights
+		ok     bool
+	}{{OfTenant("a", "http"), false}, {Everything("x"), true}} {
+		e := stream.Event{Source: "http", Tenant: "a", Sampled: stream.SampledShare(0.02, stream.SampledReview)}
+		if err := c.rights.Claim(&e); (err == nil) != c.ok {
+			t.Errorf("%+v says that a label was asked for: %v", c.rights, err)
+		}
+	}
 	if got := (&Rights{Tenants: []string{"a", "b"}}).Tenant("x"); got != "x" {
 		t.Errorf("a token of two tenants speaks for %q", got)
 	}

@@ -16,6 +16,19 @@ func submitted(actions []string) Schema {
 	properties["action"] = Schema{"type": "string", "enum": actions, "default": stream.Learn.String()}
 	properties["of"] = Schema{"type": "string", "maxLength": stream.MaxIDLength,
 		"description": "What relearn, unlearn and correct are about: an event's id, or a message's identity."}
+	share := func(text string) Schema {
+		return Schema{"type": "number", "exclusiveMinimum": 0, "maximum": 1, "description": text}
+	}
+	properties["sampled"] = Schema{
+		"type": "object", "additionalProperties": false, "required": []string{"probability", "why"},
+		"description": "The label was asked for. Without it, it was volunteered, and no promise about lost ham rests on it.",
+		"properties": Schema{
+			"probability": share("With which this label was asked for."),
+			"least": share("With which the same policy asks at least about mail that lies above a threshold. " +
+				"Default: probability."),
+			"why": Schema{"type": "string", "enum": stream.SampledWhys()},
+		},
+	}
 	s["required"] = []string{"id"}
 	return s
 }

@@ -98,8 +98,11 @@ func fullAction() stream.AuditEntry {
 }
 
 var (
-	label   = stream.JournalEntry{Time: full[time.Time](), ID: "5f3c", Label: stream.Spam, Source: "users", Model: "default"}
-	learnt  = stream.Event{ID: "1", Source: "s", Tenant: "t", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"}}
+	label  = stream.JournalEntry{Time: full[time.Time](), ID: "5f3c", Label: stream.Spam, Source: "users", Model: "default"}
+	learnt = stream.Event{
+		ID: "1", Source: "s", Tenant: "t", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"},
+		Sampled: stream.Sampled{Probability: 0.5, Least: 0.02, Why: stream.SampledReview},
+	}
 	assumed = stream.Event{
 		ID: "2", Time: full[time.Time](), Source: "answers", Tenant: "t", Action: stream.Assume, Of: "5f3c", OwnOnly: true, Label: stream.Ham,
 		Body: stream.Body{Kind: stream.Mail, Mail: []byte("Subject: x\n\nx\n")},

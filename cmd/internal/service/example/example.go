@@ -138,14 +138,15 @@ func Of(e *stream.Event) (_ model.Example, _ Parsing, err error) {
 		of = identity
 	}
 	return model.Example{
-		ID:       e.ID,
-		Source:   e.Source,
-		Action:   wire.Action(e.Action),
-		Of:       of,
-		Identity: identity,
-		OwnOnly:  e.OwnOnly,
-		Spam:     e.Label == stream.Spam,
-		Body:     body,
+		ID:           e.ID,
+		Source:       e.Source,
+		Action:       wire.Action(e.Action),
+		Of:           of,
+		Identity:     identity,
+		OwnOnly:      e.OwnOnly,
+		Spam:         e.Label == stream.Spam,
+		SampleWeight: e.Sampled.Weight(),
+		Body:         body,
 	}, how, nil
 }
 

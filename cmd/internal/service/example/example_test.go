@@ -78,6 +78,11 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Of (-want +got):\n%s", diff)
 	}
+	e.Sampled = stream.Sampled{Probability: 0.5, Least: 0.02, Why: stream.SampledReview}
+	want.SampleWeight = 0.04
+	if got, _, err := example.Of(e); err != nil || cmp.Diff(want, got) != "" {
+		t.Errorf("of a label that was asked for %v, %+v; want %+v", err, got, want)
+	}
 	e.Label = stream.Unlabelled
 	if _, _, err := example.Of(e); !errors.Is(err, example.ErrUnlabelled) {
 		t.Errorf("without a label: %v, want ErrUnlabelled", err)

@@ -15,6 +15,7 @@ import (
 
 	"hamlet/algos/drift"
 	"hamlet/algos/model"
+	"hamlet/algos/promise"
 	"hamlet/stream"
 )
 
@@ -88,6 +89,14 @@ func TestActionsAreComplete(t *testing.T) {
 		if got := Action(p.wire); got != p.model {
 			t.Errorf("action %v is %v in the model, want %v", p.wire, got, p.model)
 		}
+	}
+}
+
+// What the wire lets a ham weigh, a model takes, and nothing else.
+func TestSampleWeights(t *testing.T) {
+	if stream.LeastSampleWeight != promise.LeastWeight || stream.MostSampleWeight != promise.MostWeight {
+		t.Errorf("a ham weighs %v to %v on the wire, %v to %v in a model",
+			stream.LeastSampleWeight, stream.MostSampleWeight, promise.LeastWeight, promise.MostWeight)
 	}
 }
 
