@@ -98,6 +98,7 @@ var noPromise promise.Table
 // made before it was learnt, as the first label "ham" that anybody gave its message, and if the label counts for
 // anything (a Muted source's does not). Mail, text and vectors count in one table, since they get one answer.
 //
+//   - A message counts once, and a text that comes again is the same message.
 //   - Taking the label back does not take the ham back: the table does not know which one it was. A
 //     spam that was called ham at first remains as lost ham, and the promise catches less.
 //   - A ham that was called spam at first counts with the log-odds that remain when that label is withdrawn.

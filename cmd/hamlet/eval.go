@@ -183,6 +183,8 @@ func (c *evalCommand) openLog(ctx context.Context, cfg *source.Config) (*ingest.
 		return nil, cli.Usagef("%s: the log says what was learnt, and --flip would say something else", flag)
 	case about != "":
 		return nil, cli.Usagef("%s is about a source, and %s is in place of one", about, flag)
+	case c.Sampled != nil:
+		return nil, cli.Usagef("%s: the log says which labels were asked for, and --sampled would say something else", flag)
 	}
 	src := &ingest.Input{Dense: c.Flags.Dense, Close: func() error { return nil }, Total: func() int { return 0 }}
 	if c.Log != "" {

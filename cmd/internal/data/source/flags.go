@@ -15,6 +15,7 @@ type Flags struct {
 	Dense    []string     `placeholder:"NAME" help:"Names that enter the head directly; others hashed." group:"Labelled source"`
 	Shuffle  *int64       `placeholder:"SEED" help:"Shuffle the events with this seed." group:"Labelled source"`
 	Limit    int          `placeholder:"N" help:"Stop after N events." group:"Labelled source"`
+	Sampled  *float64     `placeholder:"SHARE" help:"What is labelled here is this share of all mail, chosen by chance: promises about lost ham may rest on it. 1: all of it." group:"Labelled source"`
 	Source   []Assignment `placeholder:"NAME[=SHARE]" sep:"none" help:"Assign sources by a hash of the id. May repeat." group:"Labelled source"`
 }
 
@@ -64,13 +65,13 @@ func (f *Flags) Config(paths []string, flip FlipFlags) Config {
 		Paths: paths, Format: f.Format,
 		Spam: f.Spam, Ham: f.Ham, Index: f.Index,
 		Label: f.Label, Positive: f.Positive, Drop: f.Drop, Text: f.Text, Missing: f.Missing, Dense: f.Dense,
-		Shuffle: f.Shuffle, Limit: f.Limit, Assign: f.Source,
+		Shuffle: f.Shuffle, Limit: f.Limit, Assign: f.Source, Sampled: f.Sampled,
 		Flip: flip.config(),
 	}
 }
 
 // Given returns the first given flag that only a source takes, or "". Synthetic mail
-// also takes --dense and --limit.
+// also takes --dense, --limit and --sampled.
 func (f *Flags) Given() string {
 	return firstGiven([]flag{
 		{"--format", f.Format != ""}, {"--spam", len(f.Spam) > 0}, {"--ham", len(f.Ham) > 0}, {"--index", f.Index != ""},

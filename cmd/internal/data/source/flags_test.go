@@ -18,18 +18,18 @@ type grammar struct {
 }
 
 func TestFlags(t *testing.T) {
-	seven := int64(7)
+	seven, share := int64(7), 0.02
 	var g grammar
 	_, err := cli.Parse(cli.Program{Name: "test", Grammar: &g}, strings.Fields("--format mail --spam a,b --spam c --ham d --label 2 --positive M --drop 1,id --text body --missing * --dense x,y --shuffle 7 --limit 9"+
-		" --source desk=0.5 --source users --flip .1 --flip-from 100 --flip-kind spam --flip-source desk --seed -3 p -"), cli.IO{})
+		" --sampled .02 --source desk=0.5 --source users --flip .1 --flip-from 100 --flip-kind spam --flip-source desk --seed -3 p -"), cli.IO{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Config{
 		Paths: []string{"p", "-"}, Format: "mail", Spam: []string{"a,b", "c"}, Ham: []string{"d"},
 		Label: "2", Positive: "M", Drop: "1,id", Text: "body", Missing: "*", Dense: []string{"x", "y"}, Shuffle: &seven, Limit: 9,
-		Assign: []Assignment{{"desk", 0.5}, {"users", 0}},
-		Flip:   FlipConfig{Rate: 0.1, From: 100, Kind: "spam", Source: "desk", Seed: -3},
+		Assign: []Assignment{{"desk", 0.5}, {"users", 0}}, Sampled: &share,
+		Flip: FlipConfig{Rate: 0.1, From: 100, Kind: "spam", Source: "desk", Seed: -3},
 	}
 	if d := cmp.Diff(want, g.Config(g.Paths, g.FlipFlags)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -66,6 +66,7 @@ type Config struct {
 	Shuffle *int64       // seed of a permutation of the events; nil: in order
 	Limit   int          // number of events; 0: all
 	Assign  []Assignment // sources for events without one
+	Sampled *float64     // share of all mail that is labelled here, chosen by chance; nil: labels are volunteered
 	Flip    FlipConfig   // deliberately wrong labels
 
 	Standing bool // jsonl: items may be standings; false: one is the last error
@@ -167,6 +168,9 @@ func Open(cfg Config) (*Source, error) {
 	}
 	errs = append(errs, cfg.Flip.check()...)
 	errs = append(errs, checkAssignments(cfg.Assign)...)
+	if err := CheckSampled(cfg.Sampled); err != nil {
+		errs = append(errs, err)
+	}
 	if cfg.None() {
 		errs = append(errs, usagef("no source: name a file, a directory or - for standard input, or mail by --spam, "+
 			"--ham or --index"))
@@ -368,10 +372,28 @@ func (s *Source) complete(e *stream.Event, ordinal int) error {
 	if e.Source == "" || e.Source == stream.DefaultName {
 		e.Source = assign(s.cfg.Assign, e.ID)
 	}
+	Sample(e, s.cfg.Sampled)
 	if err := e.Validate(); err != nil {
 		return err
 	}
 	return checkSize(e)
+}
+
+// CheckSampled returns an error if no labelled mail can be that share of all.
+func CheckSampled(share *float64) error {
+	if share == nil || *share > 0 && *share <= 1 {
+		return nil
+	}
+	return usagef("--sampled %v: a share above 0 and up to 1 is wanted", *share)
+}
+
+// Sample says that the label of e was asked for, as those of a share of all mail. nil: it does nothing. What an
+// event says itself stays.
+func Sample(e *stream.Event, share *float64) {
+	asked := e.Action == stream.Learn || e.Action == stream.Relearn || e.Action == stream.Correct
+	if share != nil && asked && e.Sampled == (stream.Sampled{}) {
+		e.Sampled = stream.SampledShare(*share, stream.SampledAll)
+	}
 }
 
 // checkSize refuses events that are too large for a broker, so that eval learns from the

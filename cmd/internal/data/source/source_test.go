@@ -438,6 +438,34 @@ func TestAssignments(t *testing.T) {
 	}
 }
 
+// A share is that of every label but those that say themselves how they were asked for. It changes no id.
+func TestSampled(t *testing.T) {
+	path := write(t, t.TempDir(), "e.jsonl", `{"label":"ham","text":"x"}
+{"label":"ham","text":"x","sampled":{"probability":0.5,"why":"review"}}
+{"action":"unlearn","of":"1","text":"x"}
+{"action":"correct","of":"1","label":"spam","text":"x"}
+{"action":"assume","of":"1","label":"spam","text":"x"}
+`)
+	share := 0.02
+	items, rejections := read(t, Config{Paths: []string{path}, Sampled: &share})
+	plain, _ := read(t, Config{Paths: []string{path}})
+	if len(items) != 5 || len(rejections) > 0 {
+		t.Fatalf("%d items, rejected %v", len(items), rejections)
+	}
+	all := stream.SampledShare(0.02, stream.SampledAll)
+	for i, want := range []stream.Sampled{all, stream.SampledShare(0.5, stream.SampledReview), {}, all, {}} {
+		if got := items[i].Event.Sampled; got != want {
+			t.Errorf("event %d was asked for as %+v, want %+v", i, got, want)
+		}
+		if items[i].Event.ID != plain[i].Event.ID {
+			t.Errorf("event %d is %s, and %s without a share", i, items[i].Event.ID, plain[i].Event.ID)
+		}
+	}
+	if (plain[0].Event.Sampled != stream.Sampled{}) {
+		t.Errorf("without a share it was asked for as %+v", plain[0].Event.Sampled)
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	table := write(t, dir, "a.csv", "id1,yes,3,0\n")
@@ -446,6 +474,7 @@ func TestOpenErrors(t *testing.T) {
 	riddle := write(t, dir, "riddle", "what am I?\n")
 	message := write(t, dir, "m", "From: a\nSubject: b\n\nhi\n")
 	twice := write(t, dir, "twice.csv", "a,a,b\n1,2,0\n")
+	tooMuch := 1.5
 	if err := os.Mkdir(filepath.Join(dir, "void"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -459,8 +488,8 @@ func TestOpenErrors(t *testing.T) {
 		{Config{Paths: []string{riddle}}, true, []string{"--format"}},
 		{Config{Paths: []string{message}}, true, []string{"--spam PATH", "--index"}},
 		{Config{Paths: []string{header, message}}, true, []string{"one format at a time"}},
-		{Config{Paths: []string{table}, Format: "cvs", Limit: -1, Flip: FlipConfig{Rate: 2, Kind: "x", From: -1}}, true,
-			[]string{"--format cvs", "--limit -1", "--flip 2", "--flip-kind x", "--flip-from -1"}},
+		{Config{Paths: []string{table}, Format: "cvs", Limit: -1, Sampled: &tooMuch, Flip: FlipConfig{Rate: 2, Kind: "x", From: -1}}, true,
+			[]string{"--format cvs", "--limit -1", "--sampled 1.5", "--flip 2", "--flip-kind x", "--flip-from -1"}},
 		{Config{Paths: []string{table}}, true, []string{"column 1 is not a number in the first row but \"id1\"", "--drop 1", "--drop 2", "--label 2"}},
 		{Config{Paths: []string{table}, Label: "7", Drop: "b,9"}, true, []string{"--label: no column 7", "--drop: no column \"b\"", "--drop: no column 9"}},
 		{Config{Paths: []string{header}, Label: "c"}, true, []string{`no column "c"; the header has a, b`}},

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"hamlet/algos/eval"
-	"hamlet/algos/promise"
 	"hamlet/algos/model"
+	"hamlet/algos/promise"
 	"hamlet/cmd/internal/lab/experiment"
 	"hamlet/cmd/internal/process/cli"
 )

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"hamlet/cmd/internal/data/source"
 	"hamlet/cmd/internal/process/tokens"
 	"hamlet/cmd/internal/service/follow"
 	"hamlet/stream"
@@ -23,6 +24,7 @@ type CopyConfig struct {
 	Letters stream.Appender           // the topic of dead letters
 	Source  string                    // of the copies, whatever the records say
 	Tenants []string                  // that records may name, or tokens.All; one alone is that of records without one
+	Sampled *float64                  // as source.Config's, whatever the records say
 	Copied  func(letters, events int) // called after each acknowledged batch, by several goroutines; may be nil
 	Log     *slog.Logger
 }
@@ -30,7 +32,7 @@ type CopyConfig struct {
 // Copy copies events until ctx ends: from the topic of a principal, whose right to write is
 // a rule of Kafka, to that of a model, where the copies have the principal's source. They
 // keep their ids and, but for mail, their keys: that of a mail is its identity, as at every
-// door ([Key]). Headers of the records do not come along, and a withdrawal is
+// door ([Key]). Headers of the records and Sampled do not come along, and a withdrawal is
 // about events of the same source. A record that cannot be learnt, or names a tenant that
 // it may not, becomes a dead letter that says where it is.
 //
@@ -167,6 +169,8 @@ func (c *copier) copy(r *stream.Record) (stream.Record, error) {
 		return stream.Record{}, errors.New("tenant: this topic may not name it")
 	}
 	e.Source, e.OwnOnly = c.cfg.Source, e.Action != stream.Learn
+	e.Sampled = stream.Sampled{} // the operator says how labels come about
+	source.Sample(&e, c.cfg.Sampled)
 	if e.Time.IsZero() {
 		e.Time = r.Time.UTC() // and not now: a copy of the copy is equal
 	}

@@ -336,6 +336,7 @@ func TestCopyOfHostileRecords(t *testing.T) {
 		{"k", `{"type":"hamlet.standing.v1","id":"1","source":"desk","role":"anchor"}`, h("ce_type", "hamlet.standing.v1"), `unknown field "type"`},
 		{"k", event, h("ce_type", "hamlet.standing.v1"), "ce_type: the event's action"},
 		{"k", `{"id":"1","text":"x"}`, nil, "label: missing"},
+		{"k", `{"id":"1","label":"ham","sampled":{"probability":1,"why":"review"},"text":"x"}`, nil, "desk of a, own only false, key k"},
 		{"k", "\xff\xff", nil, "not a message"},
 		{"k", "", nil, "id: missing"},
 		{strings.Repeat("k", 2000), event, nil, "key has 2000 bytes"},
@@ -374,6 +375,19 @@ func TestCopyOfHostileRecords(t *testing.T) {
 		got := fmt.Sprintf("%s of %s, own only %v, key %s", e.Source, e.Tenant, e.OwnOnly, r.Key)
 		if err != nil || got != c.want {
 			t.Errorf("%.60s: %s, %v; want %s", c.value, got, err, c.want)
+		}
+		if (e.Sampled != stream.Sampled{}) {
+			t.Errorf("%.60s: a feed says that its label was asked for", c.value)
+		}
+		handler.cfg.Sampled = new(float64)
+		*handler.cfg.Sampled = 0.5
+		asked := e.Action != stream.Unlearn
+		copied, err := handler.copy(&record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := stream.DecodeRecord(copied.Headers, copied.Value); err != nil || (e.Sampled == stream.SampledShare(0.5, stream.SampledAll)) != asked {
+			t.Errorf("%.60s: with --sampled it was asked for as %+v, %v", c.value, e.Sampled, err)
 		}
 		for _, header := range r.Headers {
 			if strings.HasPrefix(header.Key, "hamlet-") || header.Key == "x" {

@@ -117,7 +117,7 @@ func (f *ingestFlags) checkCopy(hasSource bool) error {
 		return cli.Usagef("--from-topic goes on where its consumer group is, as fast as it goes: " +
 			"leave --rate and --no-resume out")
 	}
-	return errors.Join(f.CheckAt(f.HTTP, ""), settings.Check(f.Kafka, f.Topic))
+	return errors.Join(f.CheckAt(f.HTTP, ""), settings.Check(f.Kafka, f.Topic), source.CheckSampled(f.Sampled))
 }
 
 // Ingest runs ingest with its arguments until it is done or ctx ends.
@@ -175,7 +175,7 @@ func Ingest(ctx context.Context, args []string, stdio cli.IO) (err error) {
 		work = func(ctx context.Context) error {
 			return ingest.Copy(ctx, ingest.CopyConfig{
 				Kafka: s.Logs.(kafka.Config), From: f.From, Group: "hamlet.ingest." + f.Model + "." + f.From,
-				Events: events, Letters: letters, Source: f.Source[0].Name, Tenants: f.Tenant, Log: log,
+				Events: events, Letters: letters, Source: f.Source[0].Name, Tenants: f.Tenant, Sampled: f.Sampled, Log: log,
 				Copied: func(letters, events int) { m.rejected.Add(float64(letters)); m.sent.Add(float64(events)) },
 			})
 		}

@@ -26,5 +26,27 @@ func OpenSynthetic(f *synthetic.Flags, n int, flip source.FlipConfig, of *source
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
-	return ingest.OpenSynthetic(cfg, n, flip, of.Dense), nil
+	if err := source.CheckSampled(of.Sampled); err != nil {
+		return nil, err
+	}
+	in := ingest.OpenSynthetic(cfg, n, flip, of.Dense)
+	if plain := in.Items; of.Sampled != nil {
+		in.Items = func() (ingest.Items, error) {
+			items, err := plain()
+			return sampled(items, *of.Sampled), err
+		}
+	}
+	return in, nil
+}
+
+// sampled returns the items with labels that were asked for.
+func sampled(items ingest.Items, share float64) ingest.Items {
+	return func(yield func(source.Item, error) bool) {
+		for item, err := range items {
+			source.Sample(&item.Event, &share)
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
 }

@@ -65,6 +65,8 @@ func (c *Command) aboutStream() string {
 		return "--generate"
 	case c.Flags.Limit != 0:
 		return "--limit"
+	case c.Flags.Sampled != nil:
+		return "--sampled"
 	}
 	return cmp.Or(c.Synthetic.Given(), c.Flags.Given())
 }
