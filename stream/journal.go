@@ -36,6 +36,7 @@ type JournalEntry struct {
 	Tenant    string    `json:"tenant"`            // as Unaddressed returns it
 	MS        float64   `json:"ms"`                // milliseconds from the request's arrival to its verdict
 	Request   string    `json:"request,omitempty"` // the id of the request where it had one, as Unaddressed returns it
+	Rule      RuleName  `json:"rule,omitempty"`    // of the verdict; empty: the scorer's fixed thresholds
 
 	Label  Label  `json:"-"` // not zero: the line is a label
 	Source string `json:"-"` // of the label, as Unaddressed returns it

@@ -310,6 +310,11 @@ func (s *jsonScanner) verdict(v *Verdict) bool {
 			v.Decision = Decision(d)
 		case "margin":
 			v.Margin, ok = s.number()
+		case "rule":
+			if v.Rule == nil { // else a second one adds to the first, as in encoding/json
+				v.Rule = new(Rule)
+			}
+			ok = s.rule(v.Rule)
 		case "identity":
 			v.Identity, ok = s.text()
 		case "model":

@@ -130,6 +130,12 @@ func TestVerdictJSON(t *testing.T) {
 				v.Model.Positions = append(v.Model.Positions, int64(r.Uint64()))
 			}
 		}
+		if i%3 == 0 {
+			v.Rule = &Rule{By: RuleName(word()), LoseAtMost: number(), SpamAt: number(), Ham: number(), Lost: number()}
+			if i%2 > 0 {
+				v.Rule.Cost, v.Rule.Missing = number(), number()
+			}
+		}
 		explains := i%5 == 0
 		if explains {
 			v.Reasons = append(v.Reasons, Reason{word(), number(), number()})
@@ -151,7 +157,8 @@ func TestVerdictJSON(t *testing.T) {
 		}
 	}
 	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		for _, v := range []Verdict{{P: f}, {LogOdds: f}, {Interval: [2]float64{f, 1}}, {Interval: [2]float64{0, f}}, {Margin: f}, {Reasons: []Reason{{SD: f}}}} {
+		for _, v := range []Verdict{{P: f}, {LogOdds: f}, {Interval: [2]float64{f, 1}}, {Interval: [2]float64{0, f}}, {Margin: f}, {Reasons: []Reason{{SD: f}}},
+			{Rule: &Rule{SpamAt: f}}, {Rule: &Rule{Missing: f}}} {
 			if _, err := v.AppendJSON(nil); err == nil {
 				t.Errorf("%+v has a JSON", v)
 			}
@@ -165,6 +172,8 @@ func FuzzDecodeVerdicts(f *testing.F) {
 		`[]`, `[{}]`, `[{"p":1},{"p":2}]`, `[{"p":1},{"q":2}]`, `{"interval":[1]}`, `{"interval":[1,2,3]}`, `{"interval":[]}`, `{"p":1,"p":2}`, `{"P":1}`, `{"p":null}`,
 		`{"model":{"positions":null}}`, `{"model":{"positions":[1e3]}}`, `{"model":{"positions":[1.0]}}`, `{"model":{"age_ms":-0}}`, `{"model":{"age_ms":99999999999999999999}}`,
 		`{"model":{"name":"a"},"model":{"sha256":"b"}}`, `{"interval":[1,2],"interval":[3]}`, ``, `x`, `{} x`,
+		`{"rule":{"by":"budget","lose_at_most":0.001,"spam_at":0.962,"ham":4120.5}}`, `{"rule":null}`, `{"rule":{"by":1}}`, `{"rule":{"why":""}}`,
+		`{"rule":{"cost":1},"rule":{"ham":2}}`, `{"rule":{"cost":null}}`,
 	} {
 		f.Add([]byte(text))
 	}

@@ -19,6 +19,8 @@ type Verdict struct {
 	Interval [2]float64 `json:"interval"`
 	Decision Decision   `json:"verdict"`
 	Margin   float64    `json:"margin"` // how far the mail is beyond the border of spam, nats; see Margin
+	// by which the probability became the decision; nil: by the scorer's own thresholds, see Decide. Nobody changes it
+	Rule *Rule `json:"rule,omitempty"`
 	// of a mail, by mail.Identity: names the message in headers and corrections
 	Identity string   `json:"identity,omitempty"`
 	Reasons  []Reason `json:"reasons,omitempty"` // explain only, largest first
@@ -45,6 +47,12 @@ func (v *Verdict) AppendJSON(dst []byte) ([]byte, error) {
 	dst = appendJSONFloat(append(dst, ','), v.Interval[1])
 	dst = appendJSONString(append(dst, `],"verdict":`...), string(v.Decision))
 	dst = appendJSONFloat(append(dst, `,"margin":`...), v.Margin)
+	if v.Rule != nil {
+		var err error
+		if dst, err = v.Rule.appendJSON(append(dst, `,"rule":`...)); err != nil {
+			return dst, err
+		}
+	}
 	if v.Identity != "" {
 		dst = appendJSONString(append(dst, `,"identity":`...), v.Identity)
 	}
@@ -176,6 +184,9 @@ type Info struct {
 	SpamAt float64 `json:"spam_at,omitempty"`
 	HamAt  float64 `json:"ham_at,omitempty"`
 
+	// Rule is what decides for tenants without a rule of their own; nil: the two thresholds.
+	Rule *Rule `json:"rule,omitempty"`
+
 	// that are open in the served model; without a suspicion or alarm none
 	Incidents []OpenIncident `json:"incidents,omitempty"`
 }
@@ -237,7 +248,16 @@ const (
 // below 0 if not, also where rounding would say otherwise. So a filter whose scale has a
 // threshold t may show t + margin. It is finite for all arguments, from −100 to 100.
 func Margin(logOdds, lo, spamAt float64, d Decision) float64 {
-	margin := min(finiteDifference(logOdds, logit(spamAt)), finiteDifference(logit(lo), 0))
+	return onItsSide(min(finiteDifference(logOdds, logit(spamAt)), finiteDifference(logit(lo), 0)), d)
+}
+
+// MarginTo is [Margin] where the log-odds alone decide: logOdds − threshold.
+func MarginTo(logOdds, threshold float64, d Decision) float64 {
+	return onItsSide(finiteDifference(logOdds, threshold), d)
+}
+
+// onItsSide returns a margin that says the same as d.
+func onItsSide(margin float64, d Decision) float64 {
 	if d == DecideSpam {
 		return max(margin, 0)
 	}

@@ -67,3 +67,19 @@ func TestMargin(t *testing.T) {
 		t.Errorf("the margin of p = .99 and lo = ¾ is %v, want ln 3 = %v", got, want)
 	}
 }
+
+// A margin by the log-odds alone agrees with its decision at every threshold.
+func TestMarginTo(t *testing.T) {
+	for _, logOdds := range []float64{-800, -1, 0, math.Nextafter(2, 0), 2, math.Nextafter(2, 3), 800} {
+		for _, threshold := range []float64{0, 2, 35} {
+			d := DecideUnsure
+			if logOdds >= threshold {
+				d = DecideSpam
+			}
+			margin := MarginTo(logOdds, threshold, d)
+			if want := min(max(logOdds-threshold, -maxMargin), maxMargin); (margin >= 0) != (d == DecideSpam) || math.Abs(margin-want) > 1e-10 {
+				t.Errorf("log-odds %v, threshold %v: %s with the margin %v, want %v", logOdds, threshold, d, margin, want)
+			}
+		}
+	}
+}

@@ -76,6 +76,7 @@ var texts = func() map[string]string {
 		"Decision.tenant":         "# and digits of its SHA-256 if it may be an address.",
 		"Decision.ms":             "Milliseconds from the request's arrival to its verdict.",
 		"Decision.request":        "The id of the request where it had one.",
+		"Decision.rule":           "By which the probability became the verdict. Absent: the fixed thresholds.",
 		"Action.id":               "Of the action: it has a line before it and one with its outcome.",
 		"Action.roles":            "That the user had, with commas between.",
 		"Action.from":             "Address of the user's browser.",

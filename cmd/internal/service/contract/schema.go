@@ -111,9 +111,18 @@ var Texts = map[string]string{
 	"Verdict.interval": "Central 90 % interval of the probability.",
 	"Verdict.margin": "How far the mail is beyond the border of spam, in nats: " +
 		"at least 0 exactly if the verdict is spam.",
-	"Verdict.identity": "Names a mail in header fields and corrections.",
-	"Verdict.reasons":  "Explain only: the model's inputs by what they contribute, largest first.",
-	"Verdict.model":    "The model that answered.",
+	"Verdict.rule": "Which rule turned p into the verdict. Absent: the scorer's fixed thresholds.",
+	"Rule.by": "fixed; cost; budget: a promise is kept; not-yet: there is not enough ham to promise anything; " +
+		"withdrawn: an incident is raised. In the last two cases something stands in.",
+	"Rule.lose_at_most": "The budget: the share of all ham that may be called spam.",
+	"Rule.cost":         "What a lost ham costs, in missed spams.",
+	"Rule.spam_at":      "From this probability on the verdict is spam. Absent: nothing is called spam.",
+	"Rule.ham":          "Judged ham that the budget's threshold rests on, weighed by how it was asked for.",
+	"Rule.lost":         "Of it, what is at spam_at or above.",
+	"Rule.missing":      "At least so much further ham until something can be promised.",
+	"Verdict.identity":  "Names a mail in header fields and corrections.",
+	"Verdict.reasons":   "Explain only: the model's inputs by what they contribute, largest first.",
+	"Verdict.model":     "The model that answered.",
 	"Verdict.words": "Explain only: the pieces of the message that moved the answer most, largest first. " +
 		"They do not add up.",
 	"Reason.name":         "The input.",
@@ -132,6 +141,7 @@ var Texts = map[string]string{
 	"Sources.left_out":    "That the model was made to leave out: it has none of their labels.",
 	"Info.spam_at":        "From this probability on the verdict is spam, if the interval allows it.",
 	"Info.ham_at":         "Up to this probability the verdict is ham.",
+	"Info.rule":           "Which rule decides for tenants without one of their own. Absent: the fixed thresholds.",
 	"Info.promoted": "Present if model answers in the place of the one that was asked, " +
 		"because an operator promoted it.",
 	"Promoted.for":  "The model that was asked.",
