@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"hamlet/cmd/internal/service/strictness"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 	"hamlet/stream/questions"
@@ -392,7 +393,7 @@ func TestTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("default: isp\nrecipients:\n  Alice@Example.org: alice\n  \"@example.org\": example\nusers:\n  bob: bobs\ntokens:\n  SECRET: shop\n")
+	write("default: isp\nrecipients:\n  Alice@Example.org: alice\n  \"@example.org\": example\nusers:\n  bob: bobs\ntokens:\n  SECRET: shop\nstrictness:\n  shop: {cost: 50}\n")
 	tenants, err := OpenTenants(path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -417,8 +418,12 @@ func TestTenants(t *testing.T) {
 	if _, ok := tenants.OfToken("secret"); ok {
 		t.Error("another token is known")
 	}
+	if rules := tenants.Strictness(); rules["shop"] != (strictness.Rule{Cost: 50}) || len((*Tenants)(nil).Strictness()) > 0 {
+		t.Errorf("rules: %+v", rules)
+	}
 	for text, want := range map[string]string{
-		"users: {bob: \"b \"}":                 "blank",
+		"users: {bob: \"b \"}": "blank",
+		"users: {bob: b}\nstrictness:\n  b: {spam-at: 0.9, cost: 2}": "line 3: spam-at and cost",
 		"recipient: {}":                        "recipient",
 		"recipients: {bob: x}":                 "neither an address",
 		"users: {bob: \"\"}":                   "empty",

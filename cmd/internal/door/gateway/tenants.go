@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hamlet/cmd/internal/process/secretfile"
+	"hamlet/cmd/internal/service/strictness"
 	"hamlet/stream"
 )
 
@@ -28,6 +29,8 @@ import (
 //	  alice: alice
 //	tokens:                      # bearer tokens of HTTP
 //	  SECRET: example
+//	strictness:                  # when a tenant's mail is spam, for scorers: see package strictness
+//	  example: {lose-at-most: 0.1%}
 //
 // With tokens the file is secret: see package secretfile. Without them it may be anybody's,
 // such as a ConfigMap of Kubernetes. A nil *Tenants maps all to "default". Tenants may be used
@@ -43,6 +46,7 @@ type tenantTable struct {
 	Recipients map[string]string `yaml:"recipients"`
 	Users      map[string]string `yaml:"users"`
 	Tokens     map[string]string `yaml:"tokens"`
+	Strictness strictness.Rules  `yaml:"strictness"`
 
 	tokens map[[sha256.Size]byte]string // Tokens by hash, so that no comparison's time tells
 }
@@ -84,7 +88,7 @@ func parseTenants(data []byte) (t tenantTable, err error) {
 	t.Default = cmp.Or(t.Default, stream.DefaultName)
 	for _, m := range []map[string]string{{"default": t.Default}, t.Recipients, t.Users, t.Tokens} {
 		for _, tenant := range m {
-			if err := checkTenant(tenant); err != nil {
+			if err := strictness.CheckTenant(tenant); err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -110,17 +114,6 @@ func parseTenants(data []byte) (t tenantTable, err error) {
 	}
 	t.Tokens = nil
 	return t, errors.Join(errs...)
-}
-
-// checkTenant reports what an event, or a header of NATS, cannot carry as a tenant's name.
-func checkTenant(name string) error {
-	switch {
-	case name == "":
-		return errors.New("a tenant's name is empty")
-	case strings.TrimSpace(name) != name:
-		return fmt.Errorf("the tenant %q has a blank at an end", name)
-	}
-	return stream.ValidateTenant(name)
 }
 
 // table returns the current table. Without a file it is empty.
@@ -182,6 +175,9 @@ func (t *Tenants) OfToken(token string) (string, bool) {
 
 // HasTokens reports whether there are tokens.
 func (t *Tenants) HasTokens() bool { return len(t.table().tokens) > 0 }
+
+// Strictness returns the rules of tenants. The map is another one after the file was read again.
+func (t *Tenants) Strictness() strictness.Rules { return t.table().Strictness }
 
 // Watch reads the file again when it changes, until ctx ends. A file with a mistake
 // changes nothing; the log says so once.
