@@ -73,6 +73,9 @@ func (j *decisions) add(ctx context.Context, requests []*stream.Event, verdicts 
 			Tenant: stream.Unaddressed(cmp.Or(requests[i].Tenant, stream.DefaultName)), MS: took,
 			Request: stream.Unaddressed(v.ID),
 		}
+		if v.Rule != nil {
+			e.Rule = v.Rule.By
+		}
 		for _, k := range j.keepers {
 			k.Offer(e)
 		}
@@ -99,6 +102,9 @@ func logDecision(log *slog.Logger, e *stream.JournalEntry) {
 		"reasons", strings.Join(e.Reasons, "; "), "model", e.Model, "door", e.Door, "tenant", e.Tenant, "ms", e.MS}
 	if e.Request != "" {
 		attrs = append(attrs, "request", e.Request)
+	}
+	if e.Rule != "" {
+		attrs = append(attrs, "rule", string(e.Rule))
 	}
 	log.Info("decision", attrs...)
 }

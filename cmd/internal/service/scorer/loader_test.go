@@ -32,7 +32,7 @@ func predicted(t *testing.T, l *loader) stream.Verdict {
 		t.Fatal("there is no model")
 	}
 	request := &stream.Event{Body: stream.Body{Kind: stream.Text, Text: question}}
-	verdicts, _, err := current.score(context.Background(), []*stream.Event{request}, scoreConfig{explain: true}, thresholds{0.9, 0.5}, current.info.Saved)
+	verdicts, _, err := current.score(context.Background(), []*stream.Event{request}, scoreConfig{explain: true}, fixedRules, current.info.Saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestLostPinIsSaid(t *testing.T) {
 	teacher.learn(10)
 	teacher.save()
 	l, log := newTestLoader(t, r)
-	s := &Scorer{follower: &follower{}}
+	s := &Scorer{rules: fixedRules, follower: &follower{}}
 	s.follower.answering.Store(l)
 	check := func(when string, pinned, lost bool, sum string) {
 		t.Helper()

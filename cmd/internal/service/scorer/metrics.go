@@ -116,6 +116,9 @@ func (s *Scorer) registerState(r prometheus.Registerer) {
 		func() bool { _, lost := s.follower.answering.Load().pinned(); return lost })
 	flag("promoted", "1 while another model answers in the place of the scorer's own, because an operator promoted it.",
 		func() bool { return s.follower.promotion.Load() != nil })
+	if r != nil {
+		r.MustRegister(promises{s})
+	}
 	flag("stale", "1 while the state can't be read in full and the last good model is served.", s.follower.stale)
 }
 

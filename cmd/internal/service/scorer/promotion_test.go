@@ -87,7 +87,7 @@ func TestPromotion(t *testing.T) {
 	p.cand.learn(12)
 	first := p.cand.save()
 	p.want("promoted", "cand", first, false)
-	info, err := (&Scorer{follower: p.follower, cfg: Config{Model: "default"}}).Info(t.Context())
+	info, err := (&Scorer{rules: fixedRules, follower: p.follower, cfg: Config{Model: "default"}}).Info(t.Context())
 	if err != nil || info.Promoted == nil || info.Promoted.For != "default" || info.Promoted.By != "somebody" || info.Model.Name != "cand" {
 		t.Errorf("info %+v, %v", info, err)
 	}
@@ -108,7 +108,7 @@ func TestPromotion(t *testing.T) {
 	p.want("unpinned", "cand", second, false)
 	p.promote("default")
 	p.want("back", "default", own, false)
-	if info, err = (&Scorer{follower: p.follower, cfg: Config{Model: "default"}}).Info(t.Context()); err != nil || info.Promoted != nil {
+	if info, err = (&Scorer{rules: fixedRules, follower: p.follower, cfg: Config{Model: "default"}}).Info(t.Context()); err != nil || info.Promoted != nil {
 		t.Errorf("info %+v, %v", info, err)
 	}
 	p.wantLogged("answers come from another model", 3) // one is of the restart

@@ -126,6 +126,9 @@ func ask(t testing.TB, url string) *nats.Client {
 	return c
 }
 
+// fixedRules are those of a scorer by default.
+var fixedRules = newRules(&Config{SpamAt: SpamAt, HamAt: HamAt})
+
 // The message that all tests ask about.
 const question = "You have won a prize, claim your prize now"
 

@@ -28,6 +28,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/service/strictness"
 	"hamlet/state"
 	"hamlet/stream"
 	"hamlet/stream/questions"
@@ -42,6 +43,12 @@ type Config struct {
 	// The thresholds of the verdict, 0 < HamAt ≤ SpamAt ≤ 1: spam from SpamAt if the
 	// interval lies above ½, ham up to HamAt, else unsure.
 	SpamAt, HamAt float64
+
+	// LoseAtMost is a budget in the place of SpamAt: of all ham no larger share is called spam. 0: none. Until
+	// that can be promised the thresholds above decide, or nothing is called spam.
+	LoseAtMost         strictness.Share
+	NeverUntilPromised bool
+	Tenants            Tenants // those with a rule of their own; nil: none. Run watches them
 
 	PollInterval time.Duration // between polls of the store
 
@@ -60,12 +67,10 @@ const (
 	PollInterval  = 250 * time.Millisecond
 )
 
-type thresholds struct{ spam, ham float64 }
-
 // A Scorer answers from the newest good model.
 type Scorer struct {
 	cfg      Config
-	at       thresholds
+	rules    *rules
 	follower *follower
 	metrics  *metrics
 	journal  *decisions  // nil: nobody wants decisions
@@ -84,7 +89,7 @@ func New(cfg Config) *Scorer {
 	cfg.PollInterval = cmp.Or(cfg.PollInterval, PollInterval)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	s := &Scorer{
-		cfg: cfg, at: thresholds{spam: cfg.SpamAt, ham: cfg.HamAt}, metrics: newMetrics(cfg.Registerer),
+		cfg: cfg, rules: newRules(&cfg), metrics: newMetrics(cfg.Registerer),
 		handing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
@@ -105,6 +110,9 @@ func (s *Scorer) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	loading, stopLoading := context.WithCancel(ctx)
 	beside.Go(func() { s.follow(loading) })
+	if s.cfg.Tenants != nil {
+		beside.Go(func() { _ = s.cfg.Tenants.Watch(loading) }) // it ends with loading
+	}
 	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	beside.Go(func() { s.journal.run(keeping) })
 	beside.Go(func() { s.mail.run(keeping) })
@@ -209,7 +217,7 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 	defer current.leave()
 	now := time.Now()
 	cfg := scoreConfig{explain: explain, maxWords: questions.Words(ctx), journal: s.journal != nil}
-	verdicts, notes, err := current.score(ctx, requests, cfg, s.at, now)
+	verdicts, notes, err := current.score(ctx, requests, cfg, s.rules, now)
 	if err != nil {
 		return nil, err
 	}
@@ -224,15 +232,17 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 
 // Info implements [questions.Answerer].
 func (s *Scorer) Info(context.Context) (stream.Info, error) {
-	current := s.follower.current()
+	current := s.follower.use()
 	if current == nil {
 		return stream.Info{}, s.noModel()
 	}
+	defer current.leave()
 	info := current.info
 	info.Model.AgeMS = current.age(time.Now()).Milliseconds()
 	info.Stale = s.follower.stale()
 	info.Pinned, info.PinLost = s.follower.answering.Load().pinned()
-	info.SpamAt, info.HamAt = s.at.spam, s.at.ham
+	own := s.rules.of(current, nil, "")
+	info.SpamAt, info.HamAt, info.Rule = own.spamAt, own.hamAt, own.told
 	if p := s.follower.promotion.Load(); p != nil {
 		info.Promoted = &stream.Promoted{For: s.cfg.Model, Since: p.Since, By: p.By}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,9 @@ type snapshot struct {
 	model   *model.Model
 	ref     stream.ModelRef
 	info    stream.Info // without the fields that depend on the present time
+
+	withdrawn bool     // promises are, because of an incident
+	rulings   sync.Map // ruled → *ruling: at most one for each rule that this scorer has had meanwhile
 
 	// Those that nobody uses. A sync.Pool would keep the model in memory for one more collection of garbage.
 	predictors chan *model.Predictor
@@ -96,6 +100,7 @@ func newSnapshot(name string, version int64, c *state.Checkpoint, m *model.Model
 	for _, i := range m.Incidents() {
 		s.info.Incidents = append(s.info.Incidents, wire.Incident(name, &i))
 	}
+	s.withdrawn = withdraws(s.info.Incidents)
 	return s, nil
 }
 
@@ -158,11 +163,11 @@ type journalNote struct {
 
 // score answers the requests in order, with a note on each if cfg says so. It is an error if the
 // model refuses a body or ctx ends.
-func (s *snapshot) score(ctx context.Context, requests []*stream.Event, cfg scoreConfig, at thresholds,
+func (s *snapshot) score(ctx context.Context, requests []*stream.Event, cfg scoreConfig, by *rules,
 	now time.Time) ([]stream.Verdict, []journalNote, error) {
 	ref := s.ref
 	ref.AgeMS = s.age(now).Milliseconds()
-	verdicts := make([]stream.Verdict, len(requests))
+	verdicts, tenants := make([]stream.Verdict, len(requests)), by.ofTenants()
 	var notes []journalNote
 	if cfg.journal {
 		notes = make([]journalNote, len(requests))
@@ -181,10 +186,11 @@ func (s *snapshot) score(ctx context.Context, requests []*stream.Event, cfg scor
 		}
 		lo, hi := prediction.Interval(model.Z90)
 		p := prediction.P()
-		decision := stream.Decide(p, lo, at.spam, at.ham)
+		rule := by.of(s, tenants, request.Tenant)
+		decision, margin := rule.decide(p, prediction.LogOdds, lo)
 		verdicts[i] = stream.Verdict{
 			ID: request.ID, P: p, LogOdds: prediction.LogOdds, Interval: [2]float64{lo, hi},
-			Decision: decision, Margin: stream.Margin(prediction.LogOdds, lo, at.spam, decision), Words: words, Model: ref,
+			Decision: decision, Margin: margin, Rule: rule.told, Words: words, Model: ref,
 		}
 		if cfg.explain {
 			verdicts[i].Reasons = wire.Reasons(all)

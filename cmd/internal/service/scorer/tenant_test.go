@@ -35,7 +35,7 @@ func TestRequestsAreAnsweredToTheirTenant(t *testing.T) {
 	served := servedOf(t, m)
 	ask := func(tenant string) stream.Verdict {
 		request := &stream.Event{Tenant: tenant, Body: stream.Body{Kind: stream.Text, Text: "news1 news1 news2"}}
-		verdicts, _, err := served.score(t.Context(), []*stream.Event{request}, scoreConfig{explain: true}, thresholds{spam: 0.9, ham: 0.5}, time.Time{})
+		verdicts, _, err := served.score(t.Context(), []*stream.Event{request}, scoreConfig{explain: true}, fixedRules, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestAnswersHaveWords(t *testing.T) {
 			fmt.Fprintf(&many, " w%d", i)
 		}
 		request := &stream.Event{Body: stream.Body{Kind: stream.Text, Text: "a PRIZE of 3 for lunch" + many.String()}}
-		verdicts, _, err := served.score(t.Context(), []*stream.Event{request}, scoreConfig{explain: explain, maxWords: most}, thresholds{spam: 0.9, ham: 0.5}, time.Time{})
+		verdicts, _, err := served.score(t.Context(), []*stream.Event{request}, scoreConfig{explain: explain, maxWords: most}, fixedRules, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
