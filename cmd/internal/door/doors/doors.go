@@ -31,7 +31,7 @@ import (
 
 // Flags say which doors there are, and what goes through them.
 type Flags struct {
-	Tenants    string        `help:"YAML that maps recipients, users and tokens to tenants; read again when it changes." type:"existingfile" placeholder:"FILE" group:"Doors" rare:"up"`
+	Tenants    string        `help:"YAML of tenants: who they are, and when their mail is spam; read again when it changes." type:"existingfile" placeholder:"FILE" group:"Doors" rare:"up"`
 	Deadline   time.Duration `help:"After so long without a verdict a message passes unmarked." default:"2s" placeholder:"D" group:"Doors" rare:"up"`
 	Memory     int64         `help:"MiB for the messages under way." default:"256" placeholder:"MIB" group:"Doors" rare:"up"`
 	Remote     bool          `help:"Doors may listen on addresses that other machines reach." group:"Doors" rare:"up"`
@@ -165,14 +165,14 @@ type openDoor struct {
 	handle   handler
 }
 
-// Open takes the addresses of the doors. The flags decide Tenants, Marks, Deadline and
-// Memory of cfg. Run also runs self, which may be nil, and is told the answers.
+// Open takes the addresses of the doors. The flags decide Marks, Deadline and Memory of cfg, and
+// Tenants unless those are open already. Run also runs self, which may be nil, and is told the answers.
 func (f *Flags) Open(cfg gateway.Config, self *selflabel.Service) (_ *Doors, err error) {
 	mode, err := f.mode()
 	if err != nil {
 		return nil, err
 	}
-	if f.Tenants != "" {
+	if f.Tenants != "" && cfg.Tenants == nil {
 		if cfg.Tenants, err = gateway.OpenTenants(f.Tenants, cfg.Log); err != nil {
 			return nil, err
 		}

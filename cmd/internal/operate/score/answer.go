@@ -22,6 +22,7 @@ type answer struct {
 	Verdict  stream.Verdict
 	Identity string // of a mail
 	Tenant   string // visible; empty: the default one
+	Rule     string // which decided, in words; empty: the scorer's fixed thresholds
 	Saved    string // how long ago the model was saved
 	Picture  *chart.Chart
 	Inputs   *chart.Chart
@@ -43,6 +44,9 @@ func newAnswer(v *stream.Verdict, tenant string, info *stream.Info) *answer {
 	a := &answer{
 		Verdict: *v, Identity: v.Identity, Tenant: page.Visible(tenant),
 		Saved: page.Ago(time.Duration(v.Model.AgeMS) * time.Millisecond), Picture: picture(v, info),
+	}
+	if v.Rule != nil {
+		a.Rule = ruleText(v.Rule)
 	}
 	for _, r := range v.Reasons {
 		a.Sum += r.Contribution
@@ -78,7 +82,7 @@ func picture(v *stream.Verdict, info *stream.Info) *chart.Chart {
 		Series: []chart.Series{{Name: "answer", Kind: chart.Points, X: []float64{p}, Y: []float64{0}, Lo: []float64{low},
 			Hi: []float64{high}}},
 	}
-	if info != nil && info.SpamAt > 0 && info.HamAt > 0 && info.SpamAt < 1 {
+	if info != nil && v.Rule == nil && info.SpamAt > 0 && info.HamAt > 0 && info.SpamAt < 1 {
 		c.Caption += " It is spam from the hollow mark on the right on, if the whole interval lies above ½, " +
 			"and ham up to the one on the left."
 		c.Y.Categories = append(c.Y.Categories, "borders")

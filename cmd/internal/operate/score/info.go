@@ -16,7 +16,7 @@ import (
 
 // An InfoCommand holds the flags of `hamlet info`, for kong to fill.
 type InfoCommand struct {
-	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, promoted, sources, spam_at, ham_at, incidents."`
+	JSON bool `name:"json" help:"Print one JSON object: model, events, saved, numerics, stale, pinned, pin_lost, promoted, sources, spam_at, ham_at, rule, incidents."`
 	settings.ModelName
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
@@ -38,6 +38,9 @@ with hamlet model pin: what was learnt since does not count in answers.
 
 Sources that are left out are those of the learner's --without-source: the served
 model has none of their labels.
+
+With --lose-at-most a line says what is promised, or what is missing for that. The
+rules of single tenants are told by hamlet score, and in the scorer's metrics.
 
 The alarms are the incidents that were open when the served model was saved. hamlet
 alarms shows how each began, and those that are over.`
@@ -93,6 +96,9 @@ func printInfo(w io.Writer, info stream.Info) error {
 	table.Add("numerics", info.Numerics)
 	table.Add("stale", stale)
 	table.Add("pinned", pinned)
+	if info.Rule != nil {
+		table.Add("verdicts", ruleText(info.Rule))
+	}
 	table.Add("sources", sourcesOf(info.Sources))
 	table.Add("alarms", alarms(info.Incidents))
 	return cli.Print(w, table.String())

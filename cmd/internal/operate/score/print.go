@@ -20,6 +20,7 @@ type printer struct {
 	answered, failed int
 	first            error // of the failures
 	model            stream.ModelRef
+	rule             string // in words, that was printed last
 }
 
 type jsonVerdict struct {
@@ -40,6 +41,14 @@ func (p *printer) verdict(place string, v stream.Verdict) error {
 	}
 	_, err := fmt.Fprintf(p.out, "%-6s  p = %s  (90 %%: %s to %s)  %s\n",
 		v.Decision, probability(v.P), probability(v.Interval[0]), probability(v.Interval[1]), place)
+	rule := ""
+	if v.Rule != nil {
+		rule = ruleText(v.Rule)
+	}
+	if rule != p.rule && rule != "" && err == nil {
+		_, err = fmt.Fprintf(p.out, "        %s\n", rule)
+	}
+	p.rule = rule
 	for i := 0; i < min(p.reasons, len(v.Reasons)) && err == nil; i++ {
 		r := v.Reasons[i]
 		_, err = fmt.Fprintf(p.out, "        %+6.2f ± %.2f  %s\n", r.Contribution, r.SD, r.Name)

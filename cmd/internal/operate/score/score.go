@@ -29,7 +29,7 @@ type Command struct {
 	Tenant   string `help:"Whose mail it is; events in JSON say it themselves. Empty means default." env:"HAMLET_SCORE_TENANT"`
 	Reasons  int    `help:"How many reasons to print for people." default:"3"`
 	Words    int    `help:"How many words, header fields and links to print for people, at most 20; 0 for none." default:"5"`
-	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, reasons, words, model; or file and error."`
+	JSON     bool   `name:"json" help:"Print one JSON object a message: file, p, log_odds, interval, verdict, rule, reasons, words, model; or file and error."`
 	ExitCode bool   `env:"-" help:"Exit 0 for spam, 1 for ham, 2 for unsure, 3 for any error. With several messages: 0 if any is spam, else 2 if any is unsure."`
 	settings.ModelName
 
@@ -48,6 +48,9 @@ func (Command) Help() string {
   hamlet score --exit-code - < message.eml     in a delivery script
   echo 'You have won' | hamlet score --text -  plain text
   hamlet score --server nats://mx1:4222 m.eml  a scorer elsewhere
+
+A line below a verdict says by which rule it was made, if not by the scorer's fixed
+thresholds. It is left out where it is that of the message before.
 
 A reason's number is what it adds to the log-odds of spam, in nats, with its
 standard deviation. Below the reasons stand the words that add most, each with the

@@ -21,7 +21,7 @@ func (s *Set) OpenDoors(f *doors.Flags, file *tokens.File, events stream.Appende
 	if err != nil {
 		return nil, err
 	}
-	cfg := gateway.Config{Asker: client, Tokens: file, Registerer: s.Registry, Log: s.Log}
+	cfg := gateway.Config{Asker: client, Tenants: s.tenants, Tokens: file, Registerer: s.Registry, Log: s.Log}
 	teacher := doors.Teacher{Events: events}
 	if f.AllowLearn {
 		cfg.Teacher = teacher

@@ -9,6 +9,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/door/gateway"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/advice"
 	"hamlet/cmd/internal/service/background"
@@ -162,6 +163,14 @@ func (s *Set) Runner() *background.Runner {
 	return runner
 }
 
+// OpenTenants reads the file of tenants for OpenScorer and OpenDoors; an empty path names none.
+func (s *Set) OpenTenants(path string) (err error) {
+	if path != "" {
+		s.tenants, err = gateway.OpenTenants(path, s.Log)
+	}
+	return err
+}
+
 // OpenScorer returns the scorer of the model, which answers over the connection of OpenNATS from
 // Store. Discovery says up to which numerics it reads models. pause is that between polls of the
 // store; 0: the default.
@@ -189,5 +198,9 @@ func (s *Set) OpenScorer(f settings.Scorer, pause time.Duration, bounds nats.Ser
 	}
 	cfg.Store, cfg.Model, cfg.Registerer, cfg.Log = s.Store, s.model, s.Registry, s.Log
 	cfg.SpamAt, cfg.HamAt, cfg.LogDecisions = f.SpamAt, f.HamAt, f.LogDecisions
+	cfg.LoseAtMost, cfg.NeverUntilPromised = f.LoseAtMost, f.UntilPromised == "none"
+	if s.tenants != nil {
+		cfg.Tenants = s.tenants
+	}
 	return scorer.New(cfg), nil
 }

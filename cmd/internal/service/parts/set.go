@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"hamlet/cmd/internal/door/gateway"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/process/httpd"
 	"hamlet/cmd/internal/service/advice"
@@ -50,6 +51,7 @@ type Set struct {
 	name, model string
 	conn        *natsgo.Conn      // to NATS; nil: not yet
 	answered    *answered.Service // of the learner; nil: none
+	tenants     *gateway.Tenants  // OpenTenants writes it; nil: none
 	closers     []func() error    // of what is open, in the order of opening
 	notice
 }

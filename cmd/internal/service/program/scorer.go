@@ -16,6 +16,7 @@ const scorerDescription = `Answers score requests over NATS with the model that 
 Examples:
   scorer --nats nats://nats:4222 --redis redis:6379
   scorer --nats nats://nats:4222 --redis redis:6379 --http :9102 --spam-at .99
+  scorer --nats nats://nats:4222 --redis redis:6379 --lose-at-most 0.1%
   nats request hamlet.score --header Content-Type:text/plain 'You won a prize'
 
 It keeps no state, and several share the load. Without Redis it answers from the last model
@@ -30,6 +31,7 @@ type scorerFlags struct {
 	settings.NATS
 	settings.Redis
 	settings.Scorer
+	Tenants      string        `help:"YAML whose section strictness says when mail of tenants is spam; read again when it changes." type:"existingfile" placeholder:"FILE"`
 	PollInterval time.Duration `help:"How often to look for a newer model." default:"${poll_interval}" placeholder:"D"`
 	Concurrency  int           `help:"Requests to answer at the same time; 0: one per CPU." default:"0" placeholder:"N"`
 	Queue        int           `help:"Requests that may wait; 0: 64 times --concurrency. Further ones get error 503." default:"0" placeholder:"N"`
@@ -77,11 +79,14 @@ func Scorer(ctx context.Context, args []string, stdio cli.IO) (err error) {
 	if _, err := s.OpenNATS(f.NATS); err != nil {
 		return err
 	}
+	if err := s.OpenTenants(f.Tenants); err != nil {
+		return err
+	}
 	worker, err := s.OpenScorer(f.Scorer, f.PollInterval, nats.ServiceConfig{Concurrency: f.Concurrency, Queue: f.Queue})
 	if err != nil {
 		return err
 	}
 	log.Info("scorer starts", "model", f.Model, "nats", nats.Redact(f.NATS.NATS), "redis", f.Redis.Redis,
-		"spam_at", f.SpamAt, "ham_at", f.HamAt)
+		"spam_at", f.SpamAt, "ham_at", f.HamAt, "lose_at_most", f.LoseAtMost)
 	return s.Run(ctx, parts.HTTP{Addr: f.HTTP, TLS: f.HTTPTLS, Ready: worker.Ready}, worker.Run)
 }

@@ -56,6 +56,9 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 			"--queue=4611686018427387904":       "--queue: 4611686018427387904 is not in",
 			"--redis-db=-1":                     "--redis-db: -1 is below zero",
 			"--spam-at=NaN":                     "--ham-at and --spam-at",
+			"--lose-at-most=0.1":                "0.1\" is not a share of ham from 0.01% to 5%",
+			"--lose-at-most=-1%":                "is not a share",
+			"--until-promised=never":            "--until-promised",
 		}},
 	} {
 		for wrong, want := range p.wrongs {

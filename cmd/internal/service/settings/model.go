@@ -15,6 +15,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/algos/text"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/strictness"
 )
 
 // Model are the flags that say what the model is made of, as far as an operator can
@@ -194,9 +195,16 @@ func (f Thresholds) Check() error {
 	return nil
 }
 
+// Budget are the flags of a budget for lost ham, in the place of Thresholds. strictness.Share has its bounds.
+type Budget struct {
+	LoseAtMost    strictness.Share `help:"Call at most this share of ham spam, such as 0.1%, once enough sampled labels promise it." placeholder:"SHARE"`
+	UntilPromised string           `help:"What decides until then: the fixed --spam-at, or none: nothing is spam." enum:"fixed,none" default:"fixed" placeholder:"fixed|none" rare:"up"`
+}
+
 // Scorer are the flags of answering that hamlet up has too.
 type Scorer struct {
 	Thresholds
+	Budget
 	Journal
 	KeepMail
 }

@@ -165,3 +165,36 @@ func TestKeys(t *testing.T) {
 		}
 	}
 }
+
+// A budget is read from a flag, the environment and the configuration file alike.
+func TestBudget(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hamlet.yaml")
+	if err := os.WriteFile(file, []byte("lose-at-most: 0.002\nuntil-promised: none\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		env, args string
+		want      Budget
+	}{
+		{"", "", Budget{0, "fixed"}},
+		{"", "--lose-at-most=0.1%", Budget{0.001, "fixed"}},
+		{"0.5%", "", Budget{0.005, "fixed"}},
+		{"", "--config=" + file, Budget{0.002, "none"}},
+		{"0.5%", "--lose-at-most 0.01 --config " + file, Budget{0.01, "none"}},
+	} {
+		if c.env != "" {
+			t.Setenv("HAMLET_LOSE_AT_MOST", c.env)
+		} else {
+			os.Unsetenv("HAMLET_LOSE_AT_MOST") // Setenv has the test put it back
+		}
+		var f struct {
+			Budget
+			cli.LogFlags
+			cli.ProgramFlags
+		}
+		stdio := cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
+		if _, err := Parse("test", "x", &f, strings.Fields(c.args), stdio); err != nil || f.Budget != c.want {
+			t.Errorf("%q, environment %q: %+v, %v; want %+v", c.args, c.env, f.Budget, err, c.want)
+		}
+	}
+}

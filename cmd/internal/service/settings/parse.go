@@ -32,6 +32,7 @@ type Shared struct {
 	Topic
 	Versions
 	Thresholds
+	Budget
 	Journal
 	Alerts
 	HTTPTLS

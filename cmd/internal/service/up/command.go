@@ -204,6 +204,9 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 		// garbage may be as large as the tables.
 		debug.SetGCPercent(25)
 	}
+	if err := s.OpenTenants(c.Doors.Tenants); err != nil {
+		return err
+	}
 	answers, err := s.OpenScorer(c.Scorer, 0, nats.ServiceConfig{})
 	if err != nil {
 		return err
