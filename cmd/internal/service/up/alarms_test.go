@@ -3,6 +3,7 @@ package up
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -80,6 +81,19 @@ func TestChangesAreLogged(t *testing.T) {
 	r.showAlerts()
 	if log.Len() > 0 || !strings.Contains(shown.String(), "event 7: concept raised") {
 		t.Errorf("a terminal: logged %q, shown %q", log.String(), shown.String())
+	}
+}
+
+// Off a terminal nothing is due before ten seconds are over. On one it always is.
+func TestASnapshotIsTakenOnlyToBeShown(t *testing.T) {
+	p := newProgress(io.Discard, -1)
+	begun := p.lastLine
+	if p.due(begun.Add(lineEvery-1)) || !p.due(begun.Add(lineEvery)) {
+		t.Error("off a terminal a line is due before its time, or not then")
+	}
+	p.line = progress.NewLineOfWidth(io.Discard, func() int { return 80 })
+	if !p.due(begun) {
+		t.Error("on a terminal the line is not due")
 	}
 }
 

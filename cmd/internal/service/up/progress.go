@@ -28,6 +28,14 @@ func newProgress(w io.Writer, total int) *progressLine {
 	return &progressLine{w: w, line: progress.NewLine(w), total: total, lastAt: now, lastLine: now}
 }
 
+// lineEvery is how often there is a line off a terminal.
+const lineEvery = 10 * time.Second
+
+// due reports whether there is something to draw: a snapshot costs some milliseconds, in which nothing is observed.
+func (p *progressLine) due(now time.Time) bool {
+	return p.line.OnTerminal() || now.Sub(p.lastLine) >= lineEvery
+}
+
 // draw shows a snapshot.
 func (p *progressLine) draw(s snapshot) {
 	now := time.Now()
@@ -35,7 +43,7 @@ func (p *progressLine) draw(s snapshot) {
 	p.lastN, p.lastAt = s.Learned, now
 	parts := append([]string{progress.Count(s.Learned+s.Duplicates+s.Dead, p.total)}, describe(s, rate)...)
 	p.line.Draw(parts...)
-	if !p.line.OnTerminal() && now.Sub(p.lastLine) >= 10*time.Second {
+	if !p.line.OnTerminal() && now.Sub(p.lastLine) >= lineEvery {
 		p.lastLine = now
 		fmt.Fprintln(p.w, strings.Join(parts, "  "))
 	}

@@ -461,7 +461,7 @@ func (r *run) show(ctx context.Context, draw bool) {
 		}
 		r.showAlerts()
 		start := time.Now()
-		if draw && ctx.Err() == nil {
+		if draw && ctx.Err() == nil && r.cfg.progress.due(start) {
 			r.cfg.progress.draw(r.snapshot())
 		}
 		timer.Reset(max(showEvery, 50*time.Since(start)))
