@@ -241,7 +241,11 @@ func (r *Ring) Of(dst []int, message uint64) []int {
 //	| with a second head its float64 H, Eta, R, ξ | uint64 fades
 func (r *Ring) Write(w *codec.Writer) {
 	w.Uint64(uint64(r.next))
+	before := w.Len()
 	for slot := range r.ring {
+		if slot == 1 { // all are as long as the first
+			w.Grow((len(r.ring) - 1) * (w.Len() - before))
+		}
 		s := &r.ring[slot]
 		flags := uint64(0)
 		if s.Withdrawn {

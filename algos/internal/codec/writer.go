@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 var le = binary.LittleEndian
@@ -24,6 +25,12 @@ func (w *Writer) Finish() ([]byte, error) { return w.b, w.err }
 func (w *Writer) Header(magic string, version uint8) {
 	w.b = append(append(w.b, magic...), version)
 }
+
+// Len returns how many bytes there are.
+func (w *Writer) Len() int { return len(w.b) }
+
+// Grow makes room for n more bytes, so that many small appends do not copy again and again what is there.
+func (w *Writer) Grow(n int) { w.b = slices.Grow(w.b, n) }
 
 // Bytes appends b without a length.
 func (w *Writer) Bytes(b []byte) { w.b = append(w.b, b...) }
