@@ -100,7 +100,7 @@ func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
 // header names the payload's encoding. Without one, a payload that starts with a brace
 // is JSON, since no message of event.proto does, and any other is protobuf. Attributes
 // of CloudEvents fill in what the payload leaves out. If both have a value they must
-// agree.
+// agree. A mail may share value's memory.
 func DecodeRecord(headers []Header, value []byte) (Event, error) {
 	contentType, ok := FindHeader(headers, headerContentType)
 	if !ok {
@@ -109,11 +109,14 @@ func DecodeRecord(headers []Header, value []byte) (Event, error) {
 			contentType = ContentTypeJSON
 		}
 	}
-	media, _, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		return Event{}, errors.New("content-type: cannot be read")
-	}
 	var e Event
+	var err error
+	media := contentType
+	if media != ContentTypeProtobuf { // or it costs more than to read the event
+		if media, _, err = mime.ParseMediaType(contentType); err != nil {
+			return Event{}, errors.New("content-type: cannot be read")
+		}
+	}
 	switch media {
 	case ContentTypeProtobuf, "application/x-protobuf":
 		e, err = DecodeProto(value)

@@ -303,6 +303,37 @@ func FuzzDecodeJSON(f *testing.F) {
 	})
 }
 
+// plainEvents are of every kind that plainProto reads.
+func plainEvents() []Event {
+	at := time.Date(2026, 11, 30, 12, 0, 0, 5, time.UTC)
+	return []Event{
+		{ID: "a", Source: "s", Tenant: "t", Label: Spam, Time: at, Body: Body{Kind: Mail, Mail: []byte("Subject: a\r\n\r\nb")}},
+		{ID: "a", Source: DefaultName, Tenant: DefaultName, Label: Ham, Time: at.Truncate(time.Second), Body: Body{Kind: Text, Text: "é"}},
+		{ID: "a", Source: "s", Tenant: "t", Action: Correct, Of: "b", OwnOnly: true, Label: Ham, Time: time.Unix(-1, 999_999_999).UTC(),
+			Body: Body{Kind: Mail, Mail: []byte{}}},
+		{ID: "a", Source: "s", Tenant: "t", Label: Ham},
+	}
+}
+
+func sameEvent(a, b *Event) bool {
+	equal := cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
+	return cmp.Equal(a, b, equal)
+}
+
+// What AppendProto writes of a mail or a text is read without the package proto, as that reads it.
+func TestPlainEventsNeedNoReflection(t *testing.T) {
+	for _, e := range plainEvents() {
+		b, err := e.AppendProto(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := plainProto(b)
+		if slow, err := decodeProto(b); !ok || err != nil || !sameEvent(&got, &slow) || !sameEvent(&got, &e) {
+			t.Errorf("%+v came back as %+v, %v; the package proto says %+v, %v", e, got, ok, slow, err)
+		}
+	}
+}
+
 func FuzzDecodeProto(f *testing.F) {
 	e := Event{ID: "a", Source: "s", Tenant: "t", Label: Spam, Body: Body{Kind: Vector, Vector: []Number{{"a", 1}}}}
 	b, _ := e.AppendProto(nil)
@@ -311,8 +342,20 @@ func FuzzDecodeProto(f *testing.F) {
 	e.Sampled = Sampled{0.5, 0.02, SampledReview}
 	b, _ = e.AppendProto(nil)
 	f.Add(b)
+	for _, e := range plainEvents() {
+		b, _ := e.AppendProto(nil)
+		f.Add(b)
+	}
+	f.Add([]byte{0x12, 0x02, 0x10, 0x01, 0x12, 0x00})             // two times
+	f.Add([]byte{0x42, 0x01, 'a', 0x4a, 0x01, 'b'})               // a mail and a text
+	f.Add([]byte{0x42, 0x00, 0x58, 0x02})                         // own_only, not as 1
+	f.Add([]byte{0x12, 0x04, 0x10, 0x01, 0x08, 0x01, 0x4a, 0x00}) // a time backwards
+	f.Add([]byte{0x4a, 0x01, 0xff})                               // no UTF-8
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := DecodeProto(b)
+		if slow, wrong := decodeProto(b); (err == nil) != (wrong == nil) || err == nil && !sameEvent(&e, &slow) {
+			t.Fatalf("%x is %+v, %v; the package proto says %+v, %v", b, e, err, slow, wrong)
+		}
 		if err != nil {
 			return
 		}

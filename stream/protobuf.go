@@ -55,8 +55,11 @@ func (e *Event) AppendProto(dst []byte) ([]byte, error) {
 
 // DecodeProto reads one event in protobuf, as strictly as [DecodeJSON]. An unknown
 // field, action or label is an error. So is a vector that repeats a name, or whose
-// names and values differ in number.
+// names and values differ in number. A mail may share b's memory.
 func DecodeProto(b []byte) (Event, error) {
+	if e, ok := plainProto(b); ok {
+		return e, nil
+	}
 	e, err := decodeProto(b)
 	if err != nil {
 		return Event{}, fmt.Errorf("event in protobuf: %w", err)

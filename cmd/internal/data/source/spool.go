@@ -59,7 +59,7 @@ func spoolError(err error) error {
 	return fmt.Errorf("spool events to a temporary file (TMPDIR says where): %w", err)
 }
 
-// at returns event i, which owns its memory.
+// at returns event i. It may share the spool's memory, which never changes.
 func (s *spool) at(i int) (stream.Event, error) {
 	start, end := s.ends[i], s.ends[i+1]
 	var b []byte
