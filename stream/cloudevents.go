@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -62,12 +63,17 @@ type Header struct {
 
 // FindHeader returns the value of the first header with the given key.
 func FindHeader(headers []Header, key string) (string, bool) {
-	for _, h := range headers {
-		if h.Key == key {
-			return string(h.Value), true
+	v, ok := findHeader(headers, key)
+	return string(v), ok
+}
+
+func findHeader(headers []Header, key string) ([]byte, bool) {
+	for i := range headers {
+		if headers[i].Key == key {
+			return headers[i].Value, true
 		}
 	}
-	return "", false
+	return nil, false
 }
 
 // EncodeRecord returns e as a Kafka record: all of it in protobuf, and the attributes
@@ -102,18 +108,15 @@ func (e *Event) EncodeRecord() (value []byte, headers []Header, err error) {
 // of CloudEvents fill in what the payload leaves out. If both have a value they must
 // agree. A mail may share value's memory.
 func DecodeRecord(headers []Header, value []byte) (Event, error) {
-	contentType, ok := FindHeader(headers, headerContentType)
-	if !ok {
-		contentType = ContentTypeProtobuf
-		if len(value) > 0 && value[0] == '{' {
-			contentType = ContentTypeJSON
-		}
-	}
 	var e Event
 	var err error
-	media := contentType
-	if media != ContentTypeProtobuf { // or it costs more than to read the event
-		if media, _, err = mime.ParseMediaType(contentType); err != nil {
+	media := ContentTypeProtobuf
+	if contentType, ok := findHeader(headers, headerContentType); !ok {
+		if len(value) > 0 && value[0] == '{' {
+			media = ContentTypeJSON
+		}
+	} else if string(contentType) != media { // to parse it costs more than to read the event
+		if media, _, err = mime.ParseMediaType(string(contentType)); err != nil {
 			return Event{}, errors.New("content-type: cannot be read")
 		}
 	}
@@ -135,7 +138,7 @@ func DecodeRecord(headers []Header, value []byte) (Event, error) {
 }
 
 func (e *Event) fillIn(headers []Header) error {
-	if v, ok := FindHeader(headers, headerSpecVersion); ok && v != specVersion {
+	if v, ok := findHeader(headers, headerSpecVersion); ok && string(v) != specVersion {
 		return fmt.Errorf("%s: not %s", headerSpecVersion, specVersion)
 	}
 	for _, f := range []struct {
@@ -147,30 +150,31 @@ func (e *Event) fillIn(headers []Header) error {
 		{headerSource, DefaultName, &e.Source, true},
 		{headerTenant, DefaultName, &e.Tenant, false},
 	} {
-		v, _ := FindHeader(headers, f.header)
-		if f.escaped {
-			var err error
-			if v, err = url.PathUnescape(v); err != nil {
+		v, _ := findHeader(headers, f.header)
+		if f.escaped && bytes.IndexByte(v, '%') >= 0 {
+			unescaped, err := url.PathUnescape(string(v))
+			if err != nil {
 				return fmt.Errorf("%s: a %% that escapes nothing", f.header)
 			}
+			v = []byte(unescaped)
 		}
 		if err := merge(f.field, f.absent, v); err != nil {
 			return fmt.Errorf("%s: %w", f.header, err)
 		}
 	}
-	if v, ok := FindHeader(headers, headerType); ok && strings.HasPrefix(v, typePrefix) && v != typePrefix {
-		if want := typePrefix + e.Action.String() + typeSuffix; v != want {
+	if v, ok := findHeader(headers, headerType); ok && bytes.HasPrefix(v, []byte(typePrefix)) && string(v) != typePrefix {
+		if want := typePrefix + e.Action.String() + typeSuffix; string(v) != want {
 			return fmt.Errorf("%s: the event's action makes it %q", headerType, want)
 		}
 	}
-	if v, ok := FindHeader(headers, headerOwnOnly); ok {
-		if v != ownOnly {
+	if v, ok := findHeader(headers, headerOwnOnly); ok {
+		if string(v) != ownOnly {
 			return fmt.Errorf("%s: not %s", headerOwnOnly, ownOnly)
 		}
 		e.OwnOnly = true
 	}
-	if v, ok := FindHeader(headers, headerTime); ok && e.Time.IsZero() {
-		t, err := time.Parse(time.RFC3339Nano, v)
+	if v, ok := findHeader(headers, headerTime); ok && e.Time.IsZero() {
+		t, err := time.Parse(time.RFC3339Nano, string(v))
 		if err != nil {
 			return fmt.Errorf("%s: not a time of RFC 3339", headerTime)
 		}
@@ -181,11 +185,11 @@ func (e *Event) fillIn(headers []Header) error {
 
 // merge sets a field that is absent to a header's value. An empty header counts as
 // absent, because CloudEvents has no empty attributes.
-func merge(field *string, absent, header string) error {
+func merge(field *string, absent string, header []byte) error {
 	switch {
-	case header == "" || *field == header:
+	case len(header) == 0 || *field == string(header):
 	case *field == absent:
-		*field = header
+		*field = string(header)
 	default:
 		return errors.New("the event itself says otherwise")
 	}

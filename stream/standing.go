@@ -167,8 +167,8 @@ const standingSource = "operator"
 
 // IsStanding reports whether the headers of a Kafka record say that it is a [Standing].
 func IsStanding(headers []Header) bool {
-	v, _ := FindHeader(headers, headerType)
-	return v == TypeStanding
+	v, _ := findHeader(headers, headerType)
+	return string(v) == TypeStanding
 }
 
 // DecodeStandingRecord reads the standing of a Kafka record for which [IsStanding] holds.
