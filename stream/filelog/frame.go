@@ -130,8 +130,9 @@ func (s seed) frame(b []byte) (f frame, want int, err error) {
 	return f, 0, nil
 }
 
-// record returns the record of a frame. It refers to the frame's memory.
-func (f *frame) record() (r stream.Record, err error) {
+// record returns the record of a frame. It refers to the frame's memory. Where its headers have the names of
+// like, it shares them: most records of a log have the same.
+func (f *frame) record(like []stream.Header) (r stream.Record, err error) {
 	b := f.body
 	if len(b) < 8 {
 		return r, errBroken
@@ -153,8 +154,18 @@ func (f *frame) record() (r stream.Record, err error) {
 		return r, errBroken
 	}
 	b = b[k:]
-	for range n {
-		r.Headers = append(r.Headers, stream.Header{Key: string(take()), Value: take()})
+	for i := range n {
+		name, value := take(), take()
+		h := stream.Header{Value: value}
+		if i < uint64(len(like)) && like[i].Key == string(name) {
+			h.Key = like[i].Key
+		} else {
+			h.Key = string(name)
+		}
+		if r.Headers == nil {
+			r.Headers = make([]stream.Header, 0, max(len(like), 1))
+		}
+		r.Headers = append(r.Headers, h)
 		if err != nil {
 			return r, err
 		}

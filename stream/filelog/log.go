@@ -362,7 +362,7 @@ func (l *Log) oldest(f disk.File, s segment, next int64) (at time.Time, err erro
 		if where < 0 {
 			return at, nil
 		}
-		if r, err := first.record(); err == nil {
+		if r, err := first.record(nil); err == nil {
 			return r.Time, nil
 		}
 		b = b[int64(where)+first.size:]
@@ -390,7 +390,7 @@ func (l *Log) newest(s segment, next int64) (at time.Time, err error) {
 			return at, err
 		}
 		if last, ok := l.seed.last(b[:n], s.base-1, next-1); ok {
-			r, err := last.record()
+			r, err := last.record(nil)
 			if err != nil {
 				return at, nil
 			}

@@ -175,7 +175,7 @@ func (s *scan) run() (err error) {
 			s.at += f.size
 			continue
 		case err == nil && f.offset == s.next:
-			r, bad := f.record()
+			r, bad := f.record(s.headers())
 			if bad != nil { // a defect of ours: the CRC is right
 				return fmt.Errorf("%s, byte %d: %w", segmentName(s.base), s.at, bad)
 			}
@@ -237,6 +237,14 @@ func (s *scan) damage(at, from, to int64) error {
 	return err
 }
 
+// headers returns those of the record that was read last.
+func (s *scan) headers() []stream.Header {
+	if n := len(s.records); n > 0 {
+		return s.records[n-1].Headers
+	}
+	return nil
+}
+
 // frame returns the frame at s.at.
 func (s *scan) frame() (f frame, err error) {
 	for want := frameSize; ; {
@@ -251,10 +259,21 @@ func (s *scan) frame() (f frame, err error) {
 		if want = more; s.at+int64(want) > s.size {
 			return f, errShort // the segment ends within it
 		}
-		if err := s.fill(int64(max(want, min(s.most.Bytes+64<<10, fillBytes)))); err != nil {
+		if err := s.fill(int64(max(want, s.likely()))); err != nil {
 			return f, err
 		}
 	}
+}
+
+// likely returns how many bytes are read at a time: what is read behind the limit is read again. Where few records
+// are left to read, they are likely as long as the segment's on average.
+func (s *scan) likely() int {
+	n := min(s.most.Bytes+64<<10, fillBytes)
+	if s.most.Records > 0 && s.all == nil && s.next >= s.from && s.end > s.base {
+		average := float64(s.size) / float64(s.end-s.base)
+		n = min(n, int(1.25*average*float64(s.most.Records-len(s.records)))+4<<10)
+	}
+	return n
 }
 
 // fill reads n bytes from s.at on, or up to the end. Records refer to what was read before, so that
