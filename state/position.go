@@ -39,24 +39,24 @@ func (p Position) Advance(offset int64, key, value []byte, headers ...Header) Po
 		panic(fmt.Sprintf("state: record at offset %d is before the position %d", offset, p.Next))
 	}
 	h := sha256.New()
-	var n [8]byte
-	number := func(v int64) {
-		binary.BigEndian.PutUint64(n[:], uint64(v))
-		h.Write(n[:])
-	}
-	field := func(b []byte) {
-		number(int64(len(b)))
-		h.Write(b)
-	}
-	h.Write(p.Chain[:])
-	number(offset)
-	field(key)
-	field(value)
-	number(int64(len(headers)))
+	var small [1 << 10]byte // most of what is hashed is small, and a call of h for each part costs more than the parts
+	b := append(small[:0], p.Chain[:]...)
+	number := func(v int) { b = binary.BigEndian.AppendUint64(b, uint64(v)) }
+	b = binary.BigEndian.AppendUint64(b, uint64(offset))
+	number(len(key))
+	b = append(b, key...)
+	number(len(value))
+	h.Write(b)
+	h.Write(value)
+	b = b[:0]
+	number(len(headers))
 	for i := range headers {
-		field([]byte(headers[i].Key))
-		field(headers[i].Value)
+		number(len(headers[i].Key))
+		b = append(b, headers[i].Key...)
+		number(len(headers[i].Value))
+		b = append(b, headers[i].Value...)
 	}
+	h.Write(b)
 	next := Position{Next: offset + 1, Before: p.Chain}
 	h.Sum(next.Chain[:0])
 	return next

@@ -145,18 +145,23 @@ func (f *Follower) named(err error) error {
 
 // Advance returns the position behind a record that a model has absorbed.
 func Advance(p state.Position, r *stream.Record) state.Position {
-	return p.Advance(r.Offset, r.Key, r.Value, chained(r.Headers)...)
+	var few [manyHeaders]state.Header
+	return p.Advance(r.Offset, r.Key, r.Value, chained(few[:0], r.Headers)...)
 }
 
 // Absorbed reports whether a record is the last one of a position.
 func Absorbed(p state.Position, r *stream.Record) bool {
-	return r.Offset == p.Next-1 && p.Follows(r.Key, r.Value, chained(r.Headers)...)
+	var few [manyHeaders]state.Header
+	return r.Offset == p.Next-1 && p.Follows(r.Key, r.Value, chained(few[:0], r.Headers)...)
 }
 
-func chained(headers []stream.Header) []state.Header {
-	all := make([]state.Header, len(headers))
-	for i, h := range headers {
-		all[i] = state.Header(h)
+// manyHeaders: beyond so many, headers are converted in memory of their own.
+const manyHeaders = 16
+
+// chained appends headers to dst as a position takes them.
+func chained(dst []state.Header, headers []stream.Header) []state.Header {
+	for _, h := range headers {
+		dst = append(dst, state.Header(h))
 	}
-	return all
+	return dst
 }
