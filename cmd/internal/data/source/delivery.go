@@ -78,6 +78,14 @@ func parseDate(s string) time.Time {
 	if len(s) > 200 {
 		return time.Time{}
 	}
+	if t, ok := usualDate(s); ok {
+		return plausible(t)
+	}
+	return anyDate(s)
+}
+
+// anyDate is parseDate of what is not usual.
+func anyDate(s string) time.Time {
 	s = withOffset(strings.TrimSpace(s))
 	if t, err := netmail.ParseDate(s); err == nil {
 		return plausible(t)
@@ -101,6 +109,21 @@ func parseDate(s string) time.Time {
 		}
 		s = shorter
 	}
+}
+
+// usualDate reads what most mail has: "Mon, 2 Jan 2006 15:04:05 -0700", and then perhaps the zone's name as a comment.
+// Package net/mail reads the same, after eight layouts that fail.
+func usualDate(s string) (time.Time, bool) {
+	s = strings.TrimSpace(s)
+	if date, zone, ok := strings.Cut(s, " ("); ok {
+		zone, closed := strings.CutSuffix(zone, ")")
+		if !closed || strings.Trim(zone, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return time.Time{}, false
+		}
+		s = date
+	}
+	t, err := time.Parse("Mon, 2 Jan 2006 15:04:05 -0700", s)
+	return t, err == nil
 }
 
 // zones are the names that RFC 5322 (§4.3) defines. It reads every other name as +0000.

@@ -127,3 +127,25 @@ func FuzzFormat(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, head []byte) { formatOfContent(head) })
 }
+
+// A usual date is read at once as it would be by all the layouts.
+func FuzzUsualDate(f *testing.F) {
+	for s, usual := range map[string]bool{
+		"Mon, 02 Sep 2002 12:30:41 -0700 (PDT)": true, " Thu, 1 Aug 2002 00:00:00 +0000": true,
+		"Mon,  2 Sep 2002 12:30:41 -0000": true, "Mon, 2 Sep 2002 25:30:41 -0700": false,
+		"Mon, 2 Sep 02 12:30:41 -0700": false, "Mon, 2 Sep 2002 12:30:41 PDT": false,
+		"Mon, 2 Sep 2002 12:30:41 -0700 (a (b))": false, "Mon, 2 Sep 2002 12:30:41.5 -0700 ()": true,
+	} {
+		f.Add(s)
+		if _, ok := usualDate(s); ok != usual {
+			f.Errorf("%q is usual: %v", s, ok)
+		}
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if at, ok := usualDate(s); ok && len(s) <= 200 {
+			if want := anyDate(s); !plausible(at).Equal(want) {
+				t.Errorf("%q is %v, and by all layouts %v", s, plausible(at), want)
+			}
+		}
+	})
+}

@@ -194,7 +194,15 @@ func movedTo(path string) (string, error) {
 	return "", nil
 }
 
-func readMessage(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, maxMessage)) }
+func readMessage(r io.Reader) ([]byte, error) { return readSized(r, 0) }
+
+// readSized reads a message that is said to have size bytes. What is said is not trusted: the memory
+// for more than 1 MiB is taken as it comes.
+func readSized(r io.Reader, size int64) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, min(max(size, 0), 1<<20)+bytes.MinRead))
+	_, err := b.ReadFrom(io.LimitReader(r, maxMessage))
+	return b.Bytes(), err
+}
 
 func eachOfMbox(name string, r *bufio.Reader, yield func(Message, error) bool) {
 	n := 0
@@ -216,12 +224,13 @@ func eachOfMbox(name string, r *bufio.Reader, yield func(Message, error) bool) {
 // A member is a regular file of a tar.
 type member struct {
 	archive, name string
+	size          int64
 	content       io.Reader // until the next member
 }
 
 func (m *member) message() (Message, error) {
 	place := m.archive + ":" + m.name
-	raw, err := readMessage(m.content)
+	raw, err := readSized(m.content, m.size)
 	if err != nil {
 		return Message{}, fmt.Errorf("%s: read the tar: %w", place, err)
 	}
@@ -240,7 +249,7 @@ func members(archive string, r io.Reader) iter.Seq2[member, error] {
 			case err != nil:
 				yield(member{}, fmt.Errorf("%s: read the tar: %w", archive, err))
 				return
-			case header.Typeflag == tar.TypeReg && !yield(member{archive, memberName(header.Name), t}, nil):
+			case header.Typeflag == tar.TypeReg && !yield(member{archive, memberName(header.Name), header.Size, t}, nil):
 				return
 			}
 		}
