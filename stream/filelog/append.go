@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"hamlet/stream"
@@ -23,7 +24,12 @@ func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 		}
 	}
 	for in := 0; in < len(records); {
-		r := &request{done: make(chan struct{}), frames: make([]byte, 0, framesSize(records[in:]))}
+		size := framesSize(records[in:])
+		memory := frameMemory.Get().(*[]byte)
+		if cap(*memory) < size {
+			*memory = make([]byte, 0, size)
+		}
+		r := &request{done: make(chan struct{}), frames: (*memory)[:0]}
 		for ; in+r.n < len(records) && len(r.frames) < groupBytes; r.n++ {
 			before := len(r.frames)
 			r.frames = appendRecord(r.frames, &records[in+r.n])
@@ -32,13 +38,18 @@ func (l *Log) Append(ctx context.Context, records ...stream.Record) error {
 					l.Name(), stream.ErrTooLarge, in+r.n+1, len(records), n, maxBody, in)
 			}
 		}
-		if err := l.put(ctx, r); err != nil {
+		if err := l.put(ctx, r); err != nil { // it may still be written
 			return fmt.Errorf("append to %s: %d of %d records are in: %w", l.Name(), in, len(records), err)
 		}
+		*memory = r.frames
+		frameMemory.Put(memory)
 		in += r.n
 	}
 	return nil
 }
+
+// frameMemory has the memory of requests that are durable.
+var frameMemory = sync.Pool{New: func() any { return new([]byte) }}
 
 // framesSize returns at least how many bytes the frames of the next request take, and a little more.
 func framesSize(records []stream.Record) (n int) {
