@@ -187,7 +187,8 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	learning, err := c.learner(ctx, s, modelConfig, stdio.Err)
+	unasked := c.unasked(dir)
+	learning, err := c.learner(ctx, s, modelConfig, unasked, stdio.Err)
 	if err != nil {
 		return err
 	}
@@ -199,11 +200,6 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 			learning.Predictions = machine.Waiting(learning.Predictions)
 		}
 	}
-	if dir != nil {
-		// Most of the heap is tables, which hold no pointers: to collect is cheap, and with Go's 100 the
-		// garbage may be as large as the tables.
-		debug.SetGCPercent(25)
-	}
 	if err := s.OpenTenants(c.Doors.Tenants); err != nil {
 		return err
 	}
@@ -211,7 +207,6 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 	if err != nil {
 		return err
 	}
-	unasked := c.unasked(dir)
 	if learning.Unasked = unasked; !unasked {
 		learning.Saved = answers.Saved
 	} else if learning.SaveEvery == learner.SaveEvery {
@@ -255,7 +250,8 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 }
 
 // learner opens the learner, and says on w how its alerts are heard.
-func (c *Command) learner(ctx context.Context, s *parts.Set, cfg model.Config, w io.Writer) (learner.Config, error) {
+func (c *Command) learner(ctx context.Context, s *parts.Set, cfg model.Config, unasked bool,
+	w io.Writer) (learner.Config, error) {
 	alerts, err := s.OpenAlerts(ctx, c.Alerts)
 	if err != nil {
 		return learner.Config{}, err
@@ -265,7 +261,7 @@ func (c *Command) learner(ctx context.Context, s *parts.Set, cfg model.Config, w
 			nats.Redact(c.NATS.NATS), nats.AlertStream)
 	}
 	flags := c.Learner
-	if !c.Journal.Journal {
+	if !c.Journal.Journal || unasked && c.Data == "" { // then nothing was answered, and nothing will be
 		flags.Answered = 0
 	}
 	learning, err := s.OpenLearner(ctx, flags, c.Topic, alerts, cfg)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,6 +151,7 @@ func start(ctx context.Context, cfg config) error {
 // learn runs the learner until ctx ends. Before it learns the log again, where it must.
 func (r *run) learn(ctx context.Context) error {
 	if r.again != nil {
+		r.collectOften()
 		err := r.again.run(ctx, func(text string) { r.doing.Store(text) })
 		r.doing.Store("")
 		if err != nil && ctx.Err() == nil {
@@ -332,6 +334,15 @@ func (r *run) alert(a *stream.Alert) {
 	r.alerts = append(r.alerts, *a)
 }
 
+// collectOften is called once there is a model. Most of the heap is its tables then, which hold no pointers: to
+// collect is cheap, and with Go's 100 the garbage may be as large as the tables. Before, the heap is small, and it
+// would be collected eight times for nothing.
+func (r *run) collectOften() {
+	if r.cfg.dir != nil {
+		debug.SetGCPercent(25)
+	}
+}
+
 // observe is called by the learner for every record.
 func (r *run) observe(a learner.Applied) {
 	r.mu.Lock()
@@ -342,6 +353,7 @@ func (r *run) observe(a learner.Applied) {
 	r.last = time.Now()
 	if r.first.IsZero() {
 		r.first = r.last
+		r.collectOften()
 	}
 	r.seen++
 	if a.Outcome.Taught() {
@@ -390,7 +402,9 @@ func (r *run) stream(ctx context.Context) error {
 // awaitModel waits until the learner holds the model.
 func (r *run) awaitModel(ctx context.Context) error {
 	return r.await(ctx, func(s learner.Status) bool {
-		r.resumed = s.Resumed
+		if r.resumed = s.Resumed; r.resumed > 0 {
+			r.collectOften()
+		}
 		r.held.Store(true)
 		return true
 	})
