@@ -322,8 +322,8 @@ func (s *scanner) fromLine() []byte {
 }
 
 // readHead sets Head, Subject and MessageID of a Message from the header as Reduce writes
-// it.
-func (s *scanner) readHead(m *Message) {
+// it. If named, it sets no Head, and the others share the scanner's memory.
+func (s *scanner) readHead(m *Message, named bool) {
 	e := &s.entities[0]
 	head := s.head[:0]
 	var subject, messageID span // in head
@@ -333,6 +333,9 @@ func (s *scanner) readHead(m *Message) {
 	tag := s.tag()
 	_, scored := s.topValue(ownField)
 	for f := range s.reducedFields(e, MaxHead) {
+		if named && f.known != subjectField && f.known != messageIDField {
+			continue
+		}
 		if f.colon < 0 {
 			head = append(appendUnfoldedUTF8(head, f.text), '\n')
 			continue
@@ -374,10 +377,13 @@ func (s *scanner) readHead(m *Message) {
 		head = append(head, '\n')
 	}
 	s.head = append(append(head, head[subject.start:subject.end]...), head[messageID.start:messageID.end]...)
-	own := append([]byte{}, s.head...)
-	n := len(truncate(head, MaxHead))
-	m.Head = own[:n:n]
-	n = len(head) + subject.len()
+	own := s.head
+	if !named {
+		own = append([]byte{}, s.head...)
+		n := len(truncate(head, MaxHead))
+		m.Head = own[:n:n]
+	}
+	n := len(head) + subject.len()
 	m.Subject = own[len(head):n:n]
 	if messageID.len() > 0 {
 		m.MessageID = own[n:len(own):len(own)]

@@ -45,6 +45,14 @@ func Identity(tenant string, m *Message) string {
 	return hex.EncodeToString(sum[:sha256.Size/2])
 }
 
+// IdentityOf returns the Identity of the message that Parse makes of raw. It reads less of it.
+func IdentityOf(tenant string, raw []byte) string {
+	s := scanners.Get().(*scanner)
+	defer s.release()
+	m := s.parse(raw, maxGrowth, true)
+	return Identity(tenant, &m)
+}
+
 // identities are buffers for what an identity hashes: 14 KiB and a tenant's name at most, if Parse made the message.
 var identities = sync.Pool{New: func() any { return new([]byte) }}
 

@@ -255,3 +255,44 @@ func BenchmarkIdentity(b *testing.B) {
 		}
 	})
 }
+
+// IdentityOf reads less than Parse, and names the same.
+func FuzzIdentityOf(f *testing.F) {
+	addSeeds(f)
+	long := strings.Repeat("word ", openingBytes/5)
+	f.Add([]byte("Message-ID: <a@b>\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\n" + long + "\n--b\n\nmore\n--b--\n"))
+	f.Add([]byte("Content-Type: text/html\n\n<p>" + strings.Repeat("&#x1F600;", 20)))
+	f.Fuzz(func(t *testing.T, raw []byte) { checkIdentityOf(t, raw) })
+}
+
+func TestIdentityOfNamesTheCorpus(t *testing.T) {
+	for _, s := range corpus(t) {
+		checkIdentityOf(t, s.raw)
+	}
+}
+
+func checkIdentityOf(t *testing.T, raw []byte) {
+	t.Helper()
+	m := Parse(raw)
+	if got, want := IdentityOf("t", raw), Identity("t", &m); got != want {
+		t.Errorf("IdentityOf(%.200q) is %s, the identity of what is parsed %s", raw, got, want)
+	}
+}
+
+// BenchmarkIdentityOf names the corpus with and without parsing all of it.
+func BenchmarkIdentityOf(b *testing.B) {
+	all := corpus(b)
+	b.Run("parsed", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			m := Parse(all[i%len(all)].raw)
+			Identity("t", &m)
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			IdentityOf("t", all[i%len(all)].raw)
+		}
+	})
+}

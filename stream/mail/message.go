@@ -61,7 +61,18 @@ func Parse(raw []byte) Message { return parse(raw, maxGrowth) }
 func parse(raw []byte, growth int) Message {
 	s := scanners.Get().(*scanner)
 	defer s.release()
+	m := s.parse(raw, growth, false)
+	if len(s.text) > MaxText {
+		s.text = nil // it is the message's: a copy would cost too much
+	} else {
+		m.Text = append([]byte{}, s.text...)
+	}
+	return m
+}
 
+// parse is Parse, but Text is the scanner's. If named, all is the scanner's, and only what an identity is made of
+// is there: MessageID, Subject, and at least the first openingBytes of Text.
+func (s *scanner) parse(raw []byte, growth int, named bool) Message {
 	oversize := len(raw) > MaxSize
 	if oversize {
 		raw = raw[:MaxSize]
@@ -72,7 +83,7 @@ func parse(raw []byte, growth int) Message {
 	}
 
 	var m Message
-	s.readHead(&m)
+	s.readHead(&m, named)
 	s.text = s.text[:0]
 	budget := growth * len(raw)
 	for i := range s.entities {
@@ -99,12 +110,11 @@ func parse(raw []byte, growth int) Message {
 			s.fail("decoded text is more than %d times the message", growth)
 			break
 		}
+		if named && len(s.text) >= openingBytes {
+			break
+		}
 	}
-	if m.Text = s.text; len(s.text) > MaxText {
-		s.text = nil // it is the message's: a copy would cost too much
-	} else {
-		m.Text = append([]byte{}, s.text...)
-	}
+	m.Text = s.text
 	m.BodyBytes = min(m.BodyBytes, MaxSize) // more can only be forged
 	m.Reason = s.reason
 	m.Raw = s.reason != ""

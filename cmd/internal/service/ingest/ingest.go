@@ -237,8 +237,7 @@ func Key(e *stream.Event) []byte {
 	}
 	identity := e.Of
 	if identity == "" || e.Action != stream.Correct && e.Action != stream.Assume {
-		m := mail.Parse(e.Body.Mail)
-		identity = mail.Identity(e.Tenant, &m)
+		identity = mail.IdentityOf(e.Tenant, e.Body.Mail)
 	}
 	return append(append(key, '/'), identity...)
 }
