@@ -73,7 +73,7 @@ func Send(ctx context.Context, cfg Config, in *Input) (Stats, error) {
 	if err != nil {
 		return stats, err
 	}
-	events := make(chan stream.Record, cfg.Chunk) // encoding is at most a chunk ahead of publishing
+	events := make(chan stream.Record, max(1, cfg.Chunk/4)) // that are encoded while a chunk is published
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(events)
@@ -150,10 +150,15 @@ func Record(e *stream.Event) (stream.Record, error) {
 	return stream.Record{Key: Key(e), Value: value, Headers: headers}, nil
 }
 
+// chunkBytes ends a chunk before Chunk does, if its mails are large: they are in memory three times, as records, framed
+// and encoded ahead.
+const chunkBytes = 1 << 20
+
 // A publisher collects events into chunks and publishes them. One goroutine uses it.
 type publisher struct {
 	Config
 	chunk []stream.Record // collected and not sent
+	bytes int             // that they have
 	timer *time.Timer     // fires Linger after the chunk's first event
 	start time.Time
 	sent  int // records acknowledged
@@ -199,7 +204,8 @@ func (p *publisher) add(ctx context.Context, e stream.Record) error {
 	if len(p.chunk) == 0 {
 		p.timer.Reset(p.Linger)
 	}
-	if p.chunk = append(p.chunk, e); len(p.chunk) < p.Chunk {
+	p.chunk, p.bytes = append(p.chunk, e), p.bytes+e.Size()
+	if len(p.chunk) < p.Chunk && p.bytes < chunkBytes {
 		return nil
 	}
 	return p.flush(ctx)
@@ -217,7 +223,8 @@ func (p *publisher) flush(ctx context.Context) error {
 	if p.Sent != nil {
 		p.Sent(len(p.chunk))
 	}
-	p.chunk = p.chunk[:0]
+	clear(p.chunk) // free their memory
+	p.chunk, p.bytes = p.chunk[:0], 0
 	return nil
 }
 
