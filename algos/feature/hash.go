@@ -48,19 +48,24 @@ func (h *Hasher) TableBits() int { return int(64 - h.shift) }
 // into the L1 cache.
 type bitmap []uint64
 
-// sieve removes repeated indices in place, keeps the order, and returns the rest. b is
-// empty before and after. It does not branch on whether an index is new: that branch
-// would be mispredicted every few features.
-func (b bitmap) sieve(index []uint32) []uint32 {
-	k := 0
-	for _, i := range index {
+// sieve removes repeated indices in place, keeps the order, and returns how many are left. b is
+// empty before and after.
+func (b bitmap) sieve(index []uint32) int {
+	k := b.sift(index, 0, 0)
+	b.clear(index[:k])
+	return k
+}
+
+// sift moves the indices from done on that are not in b behind the first k, and adds them to b. It returns how many
+// are left then. It does not branch on whether an index is new: that branch would be mispredicted every few features.
+func (b bitmap) sift(index []uint32, k, done int) int {
+	for _, i := range index[done:] {
 		word := b[i>>6]
 		b[i>>6] = word | 1<<(i&63)
 		index[k] = i // the next index overwrites it if i is not new
 		k += int(^word >> (i & 63) & 1)
 	}
-	b.clear(index[:k])
-	return index[:k]
+	return k
 }
 
 // clear makes b empty, which has the indices of index.
@@ -104,7 +109,7 @@ func (h *Hasher) grams(dst []uint32, length, n int) []uint32 {
 	if h.trace != nil {
 		hashGrams(index, h.folded, n, h.shift)
 		h.trace.grams(h.folded, index, n)
-		return dst[:start+len(h.present.sieve(index))]
+		return dst[:start+h.present.sieve(index)]
 	}
 	k := h.present.siftGrams(index, h.folded, n, h.shift)
 	h.present.clear(index[:k])
@@ -115,13 +120,7 @@ func (h *Hasher) grams(dst []uint32, length, n int) []uint32 {
 // left. It returns how many are left then, and leaves them in b.
 func (b bitmap) siftGramsGo(index []uint32, k, done int, folded []byte, n int, shift uint) int {
 	hashGrams(index[done:], folded[done:], n, shift)
-	for _, i := range index[done:] {
-		word := b[i>>6]
-		b[i>>6] = word | 1<<(i&63)
-		index[k] = i
-		k += int(^word >> (i & 63) & 1)
-	}
-	return k
+	return b.sift(index, k, done)
 }
 
 // hashGrams writes the index of the n-gram at each byte. It is a function of its own so that

@@ -10,6 +10,10 @@ import "hamlet/algos/internal/cpu"
 func siftGramsAVX2(index *uint32, grams int, text *byte, salts *[4]uint64, bytes *[32]byte, shift uint, present *uint64) int
 
 //go:noescape
+func siftWordsAVX2(index *uint32, folded *byte, bounds *uint32, words int, salt, before uint64, shift uint,
+	present *uint64) (k, done int, last uint64)
+
+//go:noescape
 func hashStringsAVX2(index *uint32, text *byte, n int, salts *[4]uint64, bytes *[32]byte, shift uint)
 
 //go:noescape
@@ -46,6 +50,21 @@ func (b bitmap) siftGrams(index []uint32, folded []byte, n int, shift uint) (k i
 	salt := uint64(n) << 59
 	k = siftGramsAVX2(&index[0], four, &folded[0], &[4]uint64{salt, salt, salt, salt}, &gramBytes[n], shift, &b[0])
 	return b.siftGramsGo(index, k, four, folded, n, shift)
+}
+
+// siftWords is siftWordsGo of all words. Pairs of the kernel have a word before: Go reads the first word, and all from
+// a word on whose hash is 0. folded has longWordLoad more bytes.
+func (b bitmap) siftWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shift uint) int {
+	first := bounds[:min(2, len(bounds))]
+	k, before := b.siftWordsGo(index, 0, folded, first, salt, 0, shift)
+	bounds = bounds[len(first):]
+	if eight := len(bounds) / 2 &^ 7; cpu.AVX2 && eight > 0 && before != 0 {
+		_, _, _ = folded[bounds[2*eight-1]+longWordLoad-1], index[2*eight], b[1<<(64-shift-6)-1]
+		more, done, last := siftWordsAVX2(&index[k], &folded[0], &bounds[0], eight, salt, before, shift, &b[0])
+		k, before, bounds = k+more, last, bounds[2*done:]
+	}
+	k, _ = b.siftWordsGo(index, k, folded, bounds, salt, before, shift)
+	return k
 }
 
 // stringBytes takes the strings of 2 to 5 bytes that end at the fifth of eight bytes, the last byte lowest.

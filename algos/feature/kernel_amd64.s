@@ -2,10 +2,8 @@
 
 #include "textflag.h"
 
-// HASH is mix of four numbers in Y0, after salt, and takes their upper bits: indices. A product of 64 bits is
-// three of 32.
-#define HASH \
-	VPADDQ   Y14, Y0, Y0 \
+// MIX is mix of four numbers in Y0. A product of 64 bits is three of 32.
+#define MIX \
 	VPSRLQ   $32, Y0, Y1 \
 	VPMULUDQ Y13, Y1, Y1 \
 	VPMULUDQ Y12, Y0, Y2 \
@@ -20,8 +18,13 @@
 	VPADDQ   Y2, Y1, Y1  \
 	VPSLLQ   $32, Y1, Y1 \
 	VPMULUDQ Y11, Y0, Y0 \
-	VPADDQ   Y1, Y0, Y0  \
-	VPSRLQ   X9, Y0, Y0
+	VPADDQ   Y1, Y0, Y0
+
+// HASH is MIX after salt, and takes the upper bits: indices.
+#define HASH \
+	VPADDQ Y14, Y0, Y0 \
+	MIX                \
+	VPSRLQ X9, Y0, Y0
 
 // FACTORS loads the factors of mix, and their upper halves.
 #define FACTORS \
@@ -79,6 +82,187 @@ grams:
 	MOVQ BX, ret+56(FP)
 	VZEROUPPER
 	RET
+
+// FNV goes on with a byte of each of four words: hash is of their bytes so far, word of the whole words, left is
+// negative where a word has ended.
+#define FNV(byte, bytes, hash, word, left) \
+	VPSHUFB   byte<>(SB), bytes, Y2 \
+	VPXOR     hash, Y2, Y2          \
+	VPSRLQ    $32, hash, Y3         \
+	VPMULUDQ  Y15, Y3, Y3           \
+	VPMULUDQ  Y15, Y2, Y4           \
+	VPSLLQ    $32, Y3, Y3           \
+	VPSLLQ    $40, Y2, Y2           \
+	VPADDQ    Y2, Y3, Y3            \
+	VPADDQ    Y4, Y3, hash          \
+	VBLENDVPD left, word, hash, word \
+	VPSUBQ    Y14, left, left
+
+#define TWOFNV(byte) \
+	FNV(byte, Y1, Y7, Y0, Y6)    \
+	FNV(byte, Y11, Y13, Y10, Y12)
+
+// LEFT makes left of the bounds of four words: in the upper half, the bytes that are hashed, less one.
+#define LEFT(at, left) \
+	VMOVDQU at(R8), left         \
+	VPSRLQ  $32, left, Y2        \
+	VPSUBD  left, Y2, left       \
+	VPSLLQ  $32, left, left      \
+	VPMINSD Y5, left, left       \
+	VPSUBQ  Y14, left, left
+
+// EIGHT loads eight bytes of each of four words.
+#define EIGHT(at, low, bytes) \
+	MOVL        at(R8), AX                 \
+	MOVL        at+8(R8), DX               \
+	MOVL        at+16(R8), R9              \
+	MOVL        at+24(R8), R10             \
+	VMOVQ       (SI)(AX*1), low            \
+	VPINSRQ     $1, (SI)(DX*1), low, low   \
+	VMOVQ       (SI)(R9*1), X2             \
+	VPINSRQ     $1, (SI)(R10*1), X2, X2    \
+	VINSERTI128 $1, X2, bytes, bytes
+
+// PAIRS mixes the words in Y0, where Y5 has those before them.
+#define PAIRS \
+	VPSLLQ $23, Y5, Y4  \
+	VPSRLQ $41, Y5, Y5  \
+	VPOR   Y4, Y5, Y5   \
+	VPADDQ Y5, Y0, Y0   \
+	MIX                 \
+	VPSRLQ X9, Y0, Y0
+
+// func siftWordsAVX2(index *uint32, folded *byte, bounds *uint32, words int, salt, before uint64, shift uint,
+//	present *uint64) (k, done int, last uint64)
+//
+// Eight words at a time, as two times four, since a hash waits for the one before it. words is a multiple of eight. It
+// stops before eight words one of which has the hash 0. From a word's begin on it reads longWordLoad bytes.
+TEXT ·siftWordsAVX2(SB), NOSPLIT, $128-88
+	MOVQ         index+0(FP), DI
+	MOVQ         bounds+16(FP), R8
+	MOVQ         words+24(FP), R15
+	MOVQ         present+56(FP), R13
+	VPBROADCASTQ before+40(FP), Y8
+	VMOVQ        shift+48(FP), X9
+	VPBROADCASTQ fnv<>+0(SB), Y15
+	VPBROADCASTQ fnv<>+8(SB), Y14
+	XORQ         BX, BX
+
+words:
+	MOVQ         folded+8(FP), SI
+	VPBROADCASTQ fnv<>+24(SB), Y5
+	LEFT(0, Y6)
+	LEFT(32, Y12)
+	VPBROADCASTQ fnv<>+16(SB), Y7
+	VMOVDQA      Y7, Y13
+
+	EIGHT(0, X1, Y1)
+	EIGHT(32, X11, Y11)
+	TWOFNV(byte0)
+	TWOFNV(byte1)
+	TWOFNV(byte2)
+	TWOFNV(byte3)
+	TWOFNV(byte4)
+	TWOFNV(byte5)
+	TWOFNV(byte6)
+	TWOFNV(byte7)
+	ADDQ         $8, SI
+
+more:
+	VPAND        Y12, Y6, Y2
+	VMOVMSKPD    Y2, AX
+	CMPL         AX, $15
+	JEQ          hashed
+	EIGHT(0, X1, Y1) // of which four count: few words are much longer
+	EIGHT(32, X11, Y11)
+	TWOFNV(byte0)
+	TWOFNV(byte1)
+	TWOFNV(byte2)
+	TWOFNV(byte3)
+	ADDQ         $4, SI
+	JMP          more
+
+hashed:
+	VPBROADCASTQ salt+32(FP), Y5
+	VPADDQ       Y5, Y0, Y0
+	VPADDQ       Y5, Y10, Y7
+	FACTORS
+	MIX
+	VMOVDQA      Y0, Y6
+	VMOVDQA      Y7, Y0
+	MIX
+	VPXOR        Y3, Y3, Y3
+	VPCMPEQQ     Y3, Y0, Y4
+	VPCMPEQQ     Y3, Y6, Y3
+	VPOR         Y3, Y4, Y4
+	VPTEST       Y4, Y4
+	JNZ          done
+	VPSRLQ       X9, Y6, Y3
+	VPSRLQ       X9, Y0, Y4
+	VMOVDQU      Y3, word-128(SP)
+	VMOVDQU      Y4, word-64(SP)
+	VPERMQ       $0x93, Y6, Y3
+	VPERMQ       $0x93, Y0, Y7
+	VPBLENDD     $3, Y3, Y7, Y5 // before the second four
+	VPBLENDD     $3, Y8, Y3, Y3 // before the first
+	VMOVDQA      Y7, Y8
+	PAIRS
+	VMOVDQU      Y0, pair-32(SP)
+	VMOVDQA      Y6, Y0
+	VMOVDQA      Y3, Y5
+	PAIRS
+	VMOVDQU      Y0, pair-96(SP)
+	SIFT(word-128(SP))
+	SIFT(pair-96(SP))
+	SIFT(word-120(SP))
+	SIFT(pair-88(SP))
+	SIFT(word-112(SP))
+	SIFT(pair-80(SP))
+	SIFT(word-104(SP))
+	SIFT(pair-72(SP))
+	SIFT(word-64(SP))
+	SIFT(pair-32(SP))
+	SIFT(word-56(SP))
+	SIFT(pair-24(SP))
+	SIFT(word-48(SP))
+	SIFT(pair-16(SP))
+	SIFT(word-40(SP))
+	SIFT(pair-8(SP))
+	ADDQ         $64, R8
+	SUBQ         $8, R15
+	JG           words
+
+done:
+	MOVQ  words+24(FP), AX
+	SUBQ  R15, AX
+	MOVQ  AX, done+72(FP)
+	MOVQ  BX, k+64(FP)
+	VMOVQ X8, last+80(FP)
+	VZEROUPPER
+	RET
+
+DATA fnv<>+0(SB)/8, $0x1b3               // the lower half of the prime, which is 2⁴⁰ more
+DATA fnv<>+8(SB)/8, $0x100000000         // a byte, as left counts
+DATA fnv<>+16(SB)/8, $0xcbf29ce484222325 // fnvOffset
+DATA fnv<>+24(SB)/8, $0x1e00000000       // wordBytes
+GLOBL fnv<>(SB), RODATA|NOPTR, $32
+
+// BYTE is an index of VPSHUFB that takes a byte of each number: of the two in a half, those at i.
+#define BYTE(name, i) \
+	DATA name<>+0(SB)/8, $(0x8080808080808000+i)  \
+	DATA name<>+8(SB)/8, $(0x8080808080808008+i)  \
+	DATA name<>+16(SB)/8, $(0x8080808080808000+i) \
+	DATA name<>+24(SB)/8, $(0x8080808080808008+i) \
+	GLOBL name<>(SB), RODATA|NOPTR, $32
+
+BYTE(byte0, 0)
+BYTE(byte1, 1)
+BYTE(byte2, 2)
+BYTE(byte3, 3)
+BYTE(byte4, 4)
+BYTE(byte5, 5)
+BYTE(byte6, 6)
+BYTE(byte7, 7)
 
 // func hashStringsAVX2(index *uint32, text *byte, n int, salts *[4]uint64, bytes *[32]byte, shift uint)
 //

@@ -6,8 +6,10 @@ import (
 	"slices"
 )
 
-// wordBytes is how many bytes of a word are hashed.
-const wordBytes = 30
+const (
+	wordBytes    = 30            // how many bytes of a word are hashed
+	longWordLoad = wordBytes + 6 // how many may be loaded from its begin on
+)
 
 // FNV-1a, in 64 bits (Fowler, Noll and Vo).
 const (
@@ -26,7 +28,7 @@ func (h *Hasher) WordsByLength(dst []uint32, text []byte, length int) []uint32 {
 	salt := mix(uint64(bits.Len(uint(length + 1))))
 	start := len(dst)
 	dst = h.saltedWords(append(dst, uint32(mix(salt)>>h.shift)), text, salt)
-	return dst[:start+len(h.present.sieve(dst[start:]))]
+	return dst[:start+h.present.sieve(dst[start:])]
 }
 
 // saltedWords adds salt to the hash of each word.
@@ -35,19 +37,30 @@ func (h *Hasher) saltedWords(dst []uint32, text []byte, salt uint64) []uint32 {
 	start := len(dst)
 	dst = slices.Grow(dst, len(bounds)) // a word, and its pair
 	index := dst[start : start+len(bounds)]
-	k := hashWords(index, h.folded, bounds, salt, h.shift)
 	if h.trace != nil {
+		k, _ := hashWords(index, h.folded, bounds, salt, 0, h.shift)
 		h.trace.words(h.folded, bounds, index[:k])
+		return dst[:start+h.present.sieve(index[:k])]
 	}
-	return dst[:start+len(h.present.sieve(index[:k]))]
+	k := h.present.siftWords(index, h.folded, bounds, salt, h.shift)
+	h.present.clear(index[:k])
+	return dst[:start+k]
 }
 
-// hashWords writes the indices of words, and of the pair that each further word ends, and
-// returns their number. It is a function of its own as hashGrams is.
+// siftWordsGo is hashWords, and removes repeated indices as sieve does. k indices before are left. It returns how
+// many are left then, and leaves them in b.
+func (b bitmap) siftWordsGo(index []uint32, k int, folded []byte, bounds []uint32, salt, before uint64, shift uint,
+) (left int, last uint64) {
+	n, last := hashWords(index[k:], folded, bounds, salt, before, shift)
+	return b.sift(index[:k+n], k, k), last
+}
+
+// hashWords writes the indices of words, and of the pair that each word ends, and returns their number and the hash
+// of the last word. before is the hash of the word before, 0 if there is none. It is a function of its own as
+// hashGrams is.
 //
 //go:noinline
-func hashWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shift uint) (k int) {
-	var before uint64
+func hashWords(index []uint32, folded []byte, bounds []uint32, salt, before uint64, shift uint) (k int, last uint64) {
 	for ; len(bounds) >= 2; bounds = bounds[2:] {
 		word := mix(wordHash(folded[bounds[0]:], int(bounds[1]-bounds[0])) + salt)
 		index[k] = uint32(word >> (shift & 63))
@@ -58,13 +71,13 @@ func hashWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shif
 		}
 		before = word
 	}
-	return k
+	return k, before
 }
 
 // words folds text into h.folded. It returns two offsets per word: its begin and its end.
 func (h *Hasher) words(text []byte) []uint32 {
 	n := len(text)
-	h.folded = slices.Grow(h.folded[:0], n+wordLoad)[:n+wordLoad]
+	h.folded = slices.Grow(h.folded[:0], n+longWordLoad)[:n+longWordLoad]
 	h.bounds = slices.Grow(h.bounds[:0], n+2)[:n+2]
 	h.inside = slices.Grow(h.inside[:0], n/64+1)[:n/64+1]
 	foldWords(h.folded[:n], h.inside, text)
