@@ -20,6 +20,9 @@ func hashStringsAVX2(index *uint32, text *byte, n int, salts *[4]uint64, bytes *
 func lowerAVX2(out, text *byte, n int)
 
 //go:noescape
+func countsAVX2(text *byte, n int) (counts uint64)
+
+//go:noescape
 func shapeAVX2(dst, text *byte, n int, kept *[256][8]byte) int
 
 //go:noescape
@@ -99,6 +102,15 @@ func lower(out, text []byte) {
 	_ = out[n-1]
 	lowerAVX2(&out[0], &text[0], n)
 	lowerGo(out[n:], text[n:])
+}
+
+// counts is countsGo of at most FactBytes.
+func counts(text []byte) uint64 {
+	n := len(text) &^ 31
+	if !cpu.AVX2 || n == 0 {
+		return countsGo(text)
+	}
+	return countsAVX2(&text[0], n) + countsGo(text[n:])
 }
 
 // keptBytes[m] moves those of eight bytes to the front whose bit is set in m.

@@ -324,6 +324,62 @@ lower:
 	VZEROUPPER
 	RET
 
+// COUNT subtracts a mask from counters of bytes.
+#define COUNT(offset, most, counters) \
+	VPADDB   offset, Y0, Y1       \
+	VPCMPGTB Y1, most, Y1         \
+	VPSUBB   Y1, counters, counters
+
+// FIELD adds the sums of counters, at a field's place, to Y0.
+#define FIELD(counters, shift) \
+	VPSADBW Y15, counters, Y1 \
+	VPSLLQ  shift, Y1, Y1     \
+	VPADDQ  Y1, Y0, Y0
+
+// func countsAVX2(text *byte, n int) (counts uint64)
+//
+// n is a multiple of 32, and at most 255 times 32: a counter has a byte.
+TEXT ·countsAVX2(SB), NOSPLIT, $0-24
+	MOVQ  text+0(FP), SI
+	MOVQ  n+8(FP), CX
+	EVERY($0x3f, X2, Y2)  // 128 - 'A'
+	EVERY($0x1f, X3, Y3)  // 128 - 'a'
+	EVERY($0x9a, X4, Y4)  // -128 + 26
+	EVERY($0x50, X5, Y5)  // 128 - '0'
+	EVERY($0x8a, X6, Y6)  // -128 + 10
+	EVERY($0x21, X7, Y7)  // !
+	EVERY($0x24, X8, Y8)  // $
+	VPXOR Y11, Y11, Y11   // upper case
+	VPXOR Y12, Y12, Y12   // lower case
+	VPXOR Y13, Y13, Y13   // digits
+	VPXOR Y14, Y14, Y14   // signs
+	VPXOR Y15, Y15, Y15
+
+counts:
+	VMOVDQU  (SI), Y0
+	COUNT(Y2, Y4, Y11)
+	COUNT(Y3, Y4, Y12)
+	COUNT(Y5, Y6, Y13)
+	VPCMPEQB Y7, Y0, Y1
+	VPSUBB   Y1, Y14, Y14
+	VPCMPEQB Y8, Y0, Y1
+	VPSUBB   Y1, Y14, Y14
+	ADDQ     $32, SI
+	SUBQ     $32, CX
+	JG       counts
+
+	VPSADBW      Y15, Y11, Y0
+	FIELD(Y12, $16)
+	FIELD(Y13, $32)
+	FIELD(Y14, $48)
+	VEXTRACTI128 $1, Y0, X1
+	VPADDQ       X1, X0, X0
+	VPSRLDQ      $8, X0, X1
+	VPADDQ       X1, X0, X0
+	VMOVQ        X0, counts+16(FP)
+	VZEROUPPER
+	RET
+
 // func shapeAVX2(dst, text *byte, n int, kept *[256][8]byte) int
 //
 // 16 bytes at a time. n is a multiple of 16. It writes eight bytes at once, fewer of which count.

@@ -15,6 +15,8 @@ func hashStrings(index []uint32, text []byte, shift uint) { hashStringsGo(index,
 
 func lower(out, text []byte) { lowerGo(out, text) }
 
+func counts(text []byte) uint64 { return countsGo(text) }
+
 func shape(dst, text []byte) int { return shapeGo(dst, text, 0, 0) }
 
 func foldWords(folded []byte, inside []uint64, text []byte) { foldWordsGo(folded, inside, text) }

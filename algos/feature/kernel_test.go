@@ -1,10 +1,21 @@
 package feature
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
 )
+
+// The longest text has counters at their most.
+func TestCountsOfTheLongestText(t *testing.T) {
+	for _, c := range []byte("Aa0!$ \xff") {
+		text := guarded(t, bytes.Repeat([]byte{c}, FactBytes))
+		if got, want := counts(text), factCounters[c]*FactBytes; got != want {
+			t.Errorf("%d times %q: counts %x, want %x", FactBytes, c, got, want)
+		}
+	}
+}
 
 // The kernels that the processor chooses give what those in Go give, and read nothing behind what they may read.
 func TestKernelsGiveTheSame(t *testing.T) {
@@ -43,6 +54,10 @@ func TestKernelsGiveTheSame(t *testing.T) {
 			if !slices.Equal(index[:k], want[:wantK]) || !slices.Equal(h.present, wantB) {
 				t.Fatalf("the words of %q are %v, in Go %v", text, index[:k], want[:wantK])
 			}
+		}
+
+		if got, want := counts(text), countsGo(text); got != want {
+			t.Fatalf("%q has the counts %x, in Go %x", text, got, want)
 		}
 
 		lowered, wantLowered := make([]byte, length+wordLoad), make([]byte, length+wordLoad)

@@ -113,11 +113,8 @@ var FactNames = [FactCount]string{
 func Facts(dst []float64, m *Message) {
 	dst = dst[:FactCount]
 	text := m.Body[:min(len(m.Body), FactBytes)]
-	var counts uint64 // four counters of 16 bits, enough for FactBytes
-	for _, c := range text {
-		counts += factCounters[c]
-	}
-	counter := func(k int) float64 { return float64(counts >> (16 * k) & 0xffff) }
+	all := counts(text)
+	counter := func(k int) float64 { return float64(all >> (16 * k) & 0xffff) }
 	upper, lower, digits, signs := counter(0), counter(1), counter(2), counter(3)
 	length := float64(len(text)) + 10
 
@@ -134,8 +131,17 @@ func Facts(dst []float64, m *Message) {
 	dst[FactSigns] = 30 * signs / length
 }
 
+// countsGo adds the factCounters of text.
+func countsGo(text []byte) (counts uint64) {
+	for _, c := range text {
+		counts += factCounters[c]
+	}
+	return counts
+}
+
 // factCounters maps a byte to 1 in its 16-bit counter: upper case, lower case, digits, or
-// the signs ! and $. Other bytes map to 0.
+// the signs ! and $. Other bytes map to 0. 16 bits are
+// enough for FactBytes.
 var factCounters = func() (one [256]uint64) {
 	for c := range one {
 		switch {
