@@ -4,7 +4,7 @@ package feature
 
 import "hamlet/algos/internal/cpu"
 
-// The loops of kernel_amd64.s give what those in Go give. foldBlocks uses SSE2, which every amd64 has, the others AVX2.
+// The loops of kernel_amd64.s give what those in Go give. They use AVX2.
 
 //go:noescape
 func siftGramsAVX2(index *uint32, grams int, text *byte, salts *[4]uint64, bytes *[32]byte, shift uint, present *uint64) int
@@ -26,7 +26,7 @@ func countsAVX2(text *byte, n int) (counts uint64)
 func shapeAVX2(dst, text *byte, n int, kept *[256][8]byte) int
 
 //go:noescape
-func foldBlocks(folded *byte, inside *uint64, text *byte, blocks int)
+func foldBlocksAVX2(folded *byte, inside *uint64, text *byte, blocks int)
 
 // none is an index of VPSHUFB that gives 0.
 const none = 0x80
@@ -138,9 +138,11 @@ func shape(dst, text []byte) int {
 
 func foldWords(folded []byte, inside []uint64, text []byte) {
 	blocks := len(text) / 64
-	if blocks > 0 {
-		_, _ = folded[64*blocks-1], inside[blocks-1]
-		foldBlocks(&folded[0], &inside[0], &text[0], blocks)
+	if !cpu.AVX2 || blocks == 0 {
+		foldWordsGo(folded, inside, text)
+		return
 	}
+	_, _ = folded[64*blocks-1], inside[blocks-1]
+	foldBlocksAVX2(&folded[0], &inside[0], &text[0], blocks)
 	foldWordsGo(folded[64*blocks:], inside[blocks:], text[64*blocks:])
 }

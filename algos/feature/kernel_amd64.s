@@ -441,86 +441,59 @@ shapes:
 	MOVQ DI, ret+32(FP)
 	RET
 
-// TWICE puts eight equal bytes into both halves of a register.
-#define TWICE(bytes, to) \
-	MOVQ       bytes, AX \
-	MOVQ       AX, to    \
-	PUNPCKLQDQ to, to
+// FOLD folds 32 bytes. bits becomes a bit for each byte: 1 for those of no word. A byte is of a word if the classes of
+// its upper and of its lower half have a bit in common.
+#define FOLD(at, bits) \
+	VMOVDQU   at(SI), Y0    \
+	VPADDB    Y4, Y0, Y1    \
+	VPCMPGTB  Y1, Y6, Y1    \ // A to Z
+	VPAND     Y9, Y1, Y1    \
+	VPOR      Y1, Y0, Y0    \
+	VPSRLW    $4, Y0, Y1    \
+	VPAND     Y10, Y1, Y1   \
+	VPAND     Y10, Y0, Y2   \
+	VPSHUFB   Y1, Y11, Y1   \
+	VPSHUFB   Y2, Y12, Y2   \
+	VPAND     Y1, Y2, Y2    \
+	VPCMPEQB  Y13, Y2, Y2   \
+	VPANDN    Y0, Y2, Y0    \
+	VMOVDQU   Y0, at(DI)    \
+	VPMOVMSKB Y2, bits
 
-// FOLD folds 16 bytes, and shifts their bits into BX from above: 1 for those of a word.
-#define FOLD(at) \
-	MOVOU    at(SI), X0 \
-	MOVO     X0, X1     \
-	PADDB    X4, X1     \
-	MOVO     X6, X2     \
-	PCMPGTB  X1, X2     \ // A to Z
-	PAND     X9, X2     \
-	POR      X2, X0     \
-	MOVO     X0, X1     \
-	PADDB    X5, X1     \
-	MOVO     X6, X2     \
-	PCMPGTB  X1, X2     \ // a to z
-	MOVO     X0, X1     \
-	PADDB    X7, X1     \
-	MOVO     X8, X3     \
-	PCMPGTB  X1, X3     \ // 0 to 9
-	POR      X3, X2     \
-	PXOR     X3, X3     \
-	PCMPGTB  X0, X3     \ // from 128 on
-	POR      X3, X2     \
-	MOVO     X0, X1     \
-	PCMPEQB  X10, X1    \
-	POR      X1, X2     \
-	MOVO     X0, X1     \
-	PCMPEQB  X11, X1    \
-	POR      X1, X2     \
-	MOVO     X0, X1     \
-	PCMPEQB  X12, X1    \
-	POR      X1, X2     \
-	MOVO     X0, X1     \
-	PCMPEQB  X13, X1    \
-	POR      X1, X2     \
-	MOVO     X0, X1     \
-	PCMPEQB  X14, X1    \
-	POR      X1, X2     \
-	MOVO     X0, X1     \
-	PCMPEQB  X15, X1    \
-	POR      X1, X2     \
-	PAND     X2, X0     \
-	MOVOU    X0, at(DI) \
-	PMOVMSKB X2, AX     \
-	SHLQ     $48, AX    \
-	SHRQ     $16, BX    \
-	ORQ      AX, BX
-
-// func foldBlocks(folded *byte, inside *uint64, text *byte, blocks int)
-TEXT ·foldBlocks(SB), NOSPLIT, $0-32
-	MOVQ folded+0(FP), DI
-	MOVQ inside+8(FP), DX
-	MOVQ text+16(FP), SI
-	MOVQ blocks+24(FP), CX
-	TWICE($0x3f3f3f3f3f3f3f3f, X4)  // 128 - 'A': then A is the least signed byte
-	TWICE($0x1f1f1f1f1f1f1f1f, X5)  // 128 - 'a'
-	TWICE($0x9a9a9a9a9a9a9a9a, X6)  // -128 + 26
-	TWICE($0x5050505050505050, X7)  // 128 - '0'
-	TWICE($0x8a8a8a8a8a8a8a8a, X8)  // -128 + 10
-	TWICE($0x2020202020202020, X9)  // 'a' - 'A'
-	TWICE($0x2727272727272727, X10) // '
-	TWICE($0x2d2d2d2d2d2d2d2d, X11) // -
-	TWICE($0x2424242424242424, X12) // $
-	TWICE($0x2e2e2e2e2e2e2e2e, X13) // .
-	TWICE($0x5f5f5f5f5f5f5f5f, X14) // _
-	TWICE($0x4040404040404040, X15) // @
+// func foldBlocksAVX2(folded *byte, inside *uint64, text *byte, blocks int)
+TEXT ·foldBlocksAVX2(SB), NOSPLIT, $0-32
+	MOVQ           folded+0(FP), DI
+	MOVQ           inside+8(FP), DX
+	MOVQ           text+16(FP), SI
+	MOVQ           blocks+24(FP), CX
+	EVERY($0x3f, X4, Y4)   // 128 - 'A'
+	EVERY($0x9a, X6, Y6)   // -128 + 26
+	EVERY($0x20, X9, Y9)   // 'a' - 'A'
+	EVERY($0x0f, X10, Y10)
+	VBROADCASTI128 upper<>(SB), Y11
+	VBROADCASTI128 under<>(SB), Y12
+	VPXOR          Y13, Y13, Y13
 
 block:
-	FOLD(0)
-	FOLD(16)
-	FOLD(32)
-	FOLD(48)
+	FOLD(0, AX)
+	FOLD(32, BX)
+	SHLQ $32, BX
+	ORQ  AX, BX
+	NOTQ BX
 	MOVQ BX, (DX)
 	ADDQ $64, SI
 	ADDQ $64, DI
 	ADDQ $8, DX
 	DECQ CX
 	JNZ  block
+	VZEROUPPER
 	RET
+
+// The classes: 1 is $ ' - and . of 2x, 2 the digits of 3x, 4 the @ of 4x, 8 the _ of 5x, 16 a to o of 6x, 32 p to z of
+// 7x, 64 all from 80 on. upper has those of each upper half, under those of each lower half.
+DATA upper<>+0(SB)/8, $0x2010080402010000
+DATA upper<>+8(SB)/8, $0x4040404040404040
+GLOBL upper<>(SB), RODATA|NOPTR, $16
+DATA under<>+0(SB)/8, $0x7372727372727266
+DATA under<>+8(SB)/8, $0x5851515050707272
+GLOBL under<>(SB), RODATA|NOPTR, $16
