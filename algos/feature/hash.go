@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"hamlet/algos/internal/ahead"
 )
 
 // The range of log₂ of a table's slots. An indexTable stores an index in 24 bits of a cell.
@@ -30,6 +32,20 @@ type Hasher struct {
 	inside  []uint64 // a bit for each byte of the text: it is of a word
 	numbers indexTable
 	trace   *Trace // nil but while Trace asks for one
+
+	ahead  ahead.Table
+	loaded int // see Loaded
+}
+
+// LoadAhead lets what hashes a list from now on start to load its features from t. So the memory answers while there
+// is work to do. It changes no feature.
+func (h *Hasher) LoadAhead(t ahead.Table) { h.ahead, h.loaded = t, 0 }
+
+// Loaded ends [Hasher.LoadAhead]. Loading has started for the first n features of the list that was hashed since.
+func (h *Hasher) Loaded() (n int) {
+	n = h.loaded
+	h.ahead, h.loaded = ahead.Table{}, 0
+	return n
 }
 
 // NewHasher returns a Hasher for tables of 2^tableBits slots. It panics if
@@ -111,7 +127,8 @@ func (h *Hasher) grams(dst []uint32, length, n int) []uint32 {
 		h.trace.grams(h.folded, index, n)
 		return dst[:start+h.present.sieve(index)]
 	}
-	k := h.present.siftGrams(index, h.folded, n, h.shift)
+	k, loaded := h.present.siftGrams(index, h.folded, n, h.shift, h.ahead)
+	h.loaded = start + loaded
 	h.present.clear(index[:k])
 	return dst[:start+k]
 }
@@ -150,7 +167,7 @@ func (h *Hasher) Strings(dst []uint32, text []byte, longest int) []uint32 {
 	for i, c := range text {
 		if i >= 4 && longest == 5 {
 			dst = dst[:start+4*len(text)]
-			hashStrings(dst[start+4*i:], text[i-4:], h.shift)
+			h.loaded = start + 4*i + hashStrings(dst[start+4*i:], text[i-4:], h.shift, h.ahead)
 			break
 		}
 		last = last<<8 | uint64(c)

@@ -2,19 +2,23 @@
 
 package feature
 
-import "hamlet/algos/internal/cpu"
+import (
+	"hamlet/algos/internal/ahead"
+	"hamlet/algos/internal/cpu"
+)
 
 // The loops of kernel_amd64.s give what those in Go give. They use AVX2.
 
 //go:noescape
-func siftGramsAVX2(index *uint32, grams int, text *byte, salts *[4]uint64, bytes *[32]byte, shift uint, present *uint64) int
+func siftGramsAVX2(index *uint32, grams int, text *byte, salts *[4]uint64, bytes *[32]byte, shift uint, present *uint64,
+	table *byte, size int) (k, loaded int)
 
 //go:noescape
 func siftWordsAVX2(index *uint32, folded *byte, bounds *uint32, words int, salt, before uint64, shift uint,
-	present *uint64) (k, done int, last uint64)
+	present *uint64, table *byte, size int) (k, done int, last uint64)
 
 //go:noescape
-func hashStringsAVX2(index *uint32, text *byte, n int, salts *[4]uint64, bytes *[32]byte, shift uint)
+func hashStringsAVX2(index *uint32, text *byte, n int, salts *[4]uint64, bytes *[32]byte, shift uint, table *byte, size int)
 
 //go:noescape
 func lowerAVX2(out, text *byte, n int)
@@ -44,30 +48,44 @@ var gramBytes = func() (all [9][32]byte) {
 	return all
 }()
 
-func (b bitmap) siftGrams(index []uint32, folded []byte, n int, shift uint) (k int) {
+func (b bitmap) siftGrams(index []uint32, folded []byte, n int, shift uint, to ahead.Table) (k, loaded int) {
 	four := (len(index) - wordLoad) &^ 3 // the last of them may load 16 bytes
 	if !cpu.AVX2 || four <= 0 {
-		return b.siftGramsGo(index, 0, 0, folded, n, shift)
+		return b.siftGramsGo(index, 0, 0, folded, n, shift), 0
 	}
 	_, _ = folded[len(index)+n-1+wordLoad-1], b[1<<(64-shift-6)-1]
 	salt := uint64(n) << 59
-	k = siftGramsAVX2(&index[0], four, &folded[0], &[4]uint64{salt, salt, salt, salt}, &gramBytes[n], shift, &b[0])
-	return b.siftGramsGo(index, k, four, folded, n, shift)
+	to = loadable(to, folded)
+	k, loaded = siftGramsAVX2(&index[0], four, &folded[0], &[4]uint64{salt, salt, salt, salt}, &gramBytes[n], shift, &b[0],
+		to.Begin, to.Size)
+	return b.siftGramsGo(index, k, four, folded, n, shift), loaded
+}
+
+// loadable returns t, or for the zero Table one whose features are all the same byte of b: loading it costs little.
+func loadable(t ahead.Table, b []byte) ahead.Table {
+	if t.Begin == nil {
+		return ahead.Table{Begin: &b[0]}
+	}
+	return t
 }
 
 // siftWords is siftWordsGo of all words. Pairs of the kernel have a word before: Go reads the first word, and all from
 // a word on whose hash is 0. folded has longWordLoad more bytes.
-func (b bitmap) siftWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shift uint) int {
+func (b bitmap) siftWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shift uint, to ahead.Table,
+) (k, loaded int) {
 	first := bounds[:min(2, len(bounds))]
 	k, before := b.siftWordsGo(index, 0, folded, first, salt, 0, shift)
 	bounds = bounds[len(first):]
 	if eight := len(bounds) / 2 &^ 7; cpu.AVX2 && eight > 0 && before != 0 {
 		_, _, _ = folded[bounds[2*eight-1]+longWordLoad-1], index[2*eight], b[1<<(64-shift-6)-1]
-		more, done, last := siftWordsAVX2(&index[k], &folded[0], &bounds[0], eight, salt, before, shift, &b[0])
+		to = loadable(to, folded)
+		more, done, last := siftWordsAVX2(&index[k], &folded[0], &bounds[0], eight, salt, before, shift, &b[0],
+			to.Begin, to.Size)
 		k, before, bounds = k+more, last, bounds[2*done:]
+		loaded = k
 	}
 	k, _ = b.siftWordsGo(index, k, folded, bounds, salt, before, shift)
-	return k
+	return k, loaded
 }
 
 // stringBytes takes the strings of 2 to 5 bytes that end at the fifth of eight bytes, the last byte lowest.
@@ -81,16 +99,19 @@ var stringBytes = func() (all [32]byte) {
 	return all
 }()
 
-// hashStrings is hashStringsGo.
-func hashStrings(index []uint32, text []byte, shift uint) {
+// hashStrings is hashStringsGo. It returns how many strings it has started to load.
+func hashStrings(index []uint32, text []byte, shift uint, to ahead.Table) (loaded int) {
 	n := len(text) - wordLoad + 1 // each loads eight bytes
 	if !cpu.AVX2 || n <= 0 {
 		hashStringsGo(index, text, shift)
-		return
+		return 0
 	}
 	_ = index[4*n-1]
-	hashStringsAVX2(&index[0], &text[0], n, &[4]uint64{2 << 59, 3 << 59, 4 << 59, 5 << 59}, &stringBytes, shift)
+	to = loadable(to, text)
+	hashStringsAVX2(&index[0], &text[0], n, &[4]uint64{2 << 59, 3 << 59, 4 << 59, 5 << 59}, &stringBytes, shift,
+		to.Begin, to.Size)
 	hashStringsGo(index[4*n:], text[n:], shift)
+	return 4 * n
 }
 
 func lower(out, text []byte) {

@@ -48,10 +48,17 @@ GLOBL factors<>(SB), RODATA|NOPTR, $16
 	MOVQ R14, (R13)(DX*8)   \
 	SBBQ $-1, BX
 
-// func siftGramsAVX2(index *uint32, grams int, text *byte, salts *[4]uint64, bytes *[32]byte, shift uint, present *uint64) int
+// LOAD starts loading the feature of the index in reg.
+#define LOAD(reg, size, table) \
+	IMULQ      size, reg      \
+	PREFETCHT0 (table)(reg*1)
+
+// func siftGramsAVX2(index *uint32, grams int, text *byte, salts *[4]uint64, bytes *[32]byte, shift uint,
+//	present *uint64, table *byte, size int) (k, loaded int)
 //
-// Four grams at a time. grams is a multiple of four. It reads 15 bytes from the last gram on.
-TEXT ·siftGramsAVX2(SB), NOSPLIT, $32-64
+// Four grams at a time. grams is a multiple of four. It reads 15 bytes from the last gram on. For each four it starts to
+// load two features that are left: more would wait for memory. It has started to load the first loaded of them.
+TEXT ·siftGramsAVX2(SB), NOSPLIT, $32-88
 	MOVQ    index+0(FP), DI
 	MOVQ    grams+8(FP), R15
 	MOVQ    text+16(FP), SI
@@ -63,6 +70,9 @@ TEXT ·siftGramsAVX2(SB), NOSPLIT, $32-64
 	VMOVDQU (R9), Y15
 	VMOVQ   CX, X9
 	FACTORS
+	MOVQ    table+56(FP), R8
+	MOVQ    size+64(FP), R9
+	XORQ    R10, R10
 	XORQ    BX, BX
 	ADDQ    SI, R15             // the end
 
@@ -75,13 +85,26 @@ grams:
 	SIFT(indices-24(SP))
 	SIFT(indices-16(SP))
 	SIFT(indices-8(SP))
+	MOVL           (DI)(R10*4), AX
+	MOVL           4(DI)(R10*4), DX
+	LOAD(AX, R9, R8)
+	LOAD(DX, R9, R8)
+	ADDQ           $2, R10
+	CMPQ           R10, BX
+	CMOVQGT        BX, R10
 	ADDQ           $4, SI
 	CMPQ           SI, R15
 	JB             grams
 
-	MOVQ BX, ret+56(FP)
+	MOVQ BX, k+72(FP)
+	MOVQ R10, loaded+80(FP)
 	VZEROUPPER
 	RET
+
+// SIFTLOAD is SIFT and LOAD.
+#define SIFTLOAD(from) \
+	SIFT(from)         \
+	LOAD(AX, R12, R11)
 
 // FNV goes on with a byte of each of four words: hash is of their bytes so far, word of the whole words, left is
 // negative where a word has ended.
@@ -133,11 +156,11 @@ grams:
 	VPSRLQ X9, Y0, Y0
 
 // func siftWordsAVX2(index *uint32, folded *byte, bounds *uint32, words int, salt, before uint64, shift uint,
-//	present *uint64) (k, done int, last uint64)
+//	present *uint64, table *byte, size int) (k, done int, last uint64)
 //
 // Eight words at a time, as two times four, since a hash waits for the one before it. words is a multiple of eight. It
 // stops before eight words one of which has the hash 0. From a word's begin on it reads longWordLoad bytes.
-TEXT ·siftWordsAVX2(SB), NOSPLIT, $128-88
+TEXT ·siftWordsAVX2(SB), NOSPLIT, $128-104
 	MOVQ         index+0(FP), DI
 	MOVQ         bounds+16(FP), R8
 	MOVQ         words+24(FP), R15
@@ -212,22 +235,24 @@ hashed:
 	VMOVDQA      Y3, Y5
 	PAIRS
 	VMOVDQU      Y0, pair-96(SP)
-	SIFT(word-128(SP))
-	SIFT(pair-96(SP))
-	SIFT(word-120(SP))
-	SIFT(pair-88(SP))
-	SIFT(word-112(SP))
-	SIFT(pair-80(SP))
-	SIFT(word-104(SP))
-	SIFT(pair-72(SP))
-	SIFT(word-64(SP))
-	SIFT(pair-32(SP))
-	SIFT(word-56(SP))
-	SIFT(pair-24(SP))
-	SIFT(word-48(SP))
-	SIFT(pair-16(SP))
-	SIFT(word-40(SP))
-	SIFT(pair-8(SP))
+	MOVQ         table+64(FP), R11
+	MOVQ         size+72(FP), R12
+	SIFTLOAD(word-128(SP))
+	SIFTLOAD(pair-96(SP))
+	SIFTLOAD(word-120(SP))
+	SIFTLOAD(pair-88(SP))
+	SIFTLOAD(word-112(SP))
+	SIFTLOAD(pair-80(SP))
+	SIFTLOAD(word-104(SP))
+	SIFTLOAD(pair-72(SP))
+	SIFTLOAD(word-64(SP))
+	SIFTLOAD(pair-32(SP))
+	SIFTLOAD(word-56(SP))
+	SIFTLOAD(pair-24(SP))
+	SIFTLOAD(word-48(SP))
+	SIFTLOAD(pair-16(SP))
+	SIFTLOAD(word-40(SP))
+	SIFTLOAD(pair-8(SP))
 	ADDQ         $64, R8
 	SUBQ         $8, R15
 	JG           words
@@ -235,9 +260,9 @@ hashed:
 done:
 	MOVQ  words+24(FP), AX
 	SUBQ  R15, AX
-	MOVQ  AX, done+72(FP)
-	MOVQ  BX, k+64(FP)
-	VMOVQ X8, last+80(FP)
+	MOVQ  AX, done+88(FP)
+	MOVQ  BX, k+80(FP)
+	VMOVQ X8, last+96(FP)
 	VZEROUPPER
 	RET
 
@@ -264,10 +289,11 @@ BYTE(byte5, 5)
 BYTE(byte6, 6)
 BYTE(byte7, 7)
 
-// func hashStringsAVX2(index *uint32, text *byte, n int, salts *[4]uint64, bytes *[32]byte, shift uint)
+// func hashStringsAVX2(index *uint32, text *byte, n int, salts *[4]uint64, bytes *[32]byte, shift uint, table *byte,
+//	size int)
 //
 // The four strings that end at the fifth byte of text, and at the n−1 behind it. It reads 3 bytes behind the last.
-TEXT ·hashStringsAVX2(SB), NOSPLIT, $0-48
+TEXT ·hashStringsAVX2(SB), NOSPLIT, $0-64
 	MOVQ    index+0(FP), DI
 	MOVQ    text+8(FP), SI
 	MOVQ    n+16(FP), R15
@@ -277,6 +303,8 @@ TEXT ·hashStringsAVX2(SB), NOSPLIT, $0-48
 	VMOVDQU (R8), Y14
 	VMOVDQU (R9), Y15
 	VMOVQ   CX, X9
+	MOVQ    table+48(FP), R11
+	MOVQ    size+56(FP), R12
 	FACTORS
 
 strings:
@@ -286,6 +314,14 @@ strings:
 	VEXTRACTI128 $1, Y0, X1
 	VSHUFPS      $0x88, X1, X0, X0
 	VMOVUPS      X0, (DI)
+	MOVL         (DI), AX
+	MOVL         4(DI), BX
+	MOVL         8(DI), CX
+	MOVL         12(DI), DX
+	LOAD(AX, R12, R11)
+	LOAD(BX, R12, R11)
+	LOAD(CX, R12, R11)
+	LOAD(DX, R12, R11)
 	INCQ         SI
 	ADDQ         $16, DI
 	DECQ         R15

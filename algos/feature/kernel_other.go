@@ -2,16 +2,22 @@
 
 package feature
 
-func (b bitmap) siftGrams(index []uint32, folded []byte, n int, shift uint) int {
-	return b.siftGramsGo(index, 0, 0, folded, n, shift)
+import "hamlet/algos/internal/ahead"
+
+func (b bitmap) siftGrams(index []uint32, folded []byte, n int, shift uint, _ ahead.Table) (k, loaded int) {
+	return b.siftGramsGo(index, 0, 0, folded, n, shift), 0
 }
 
-func (b bitmap) siftWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shift uint) int {
-	k, _ := b.siftWordsGo(index, 0, folded, bounds, salt, 0, shift)
-	return k
+func (b bitmap) siftWords(index []uint32, folded []byte, bounds []uint32, salt uint64, shift uint, _ ahead.Table,
+) (k, loaded int) {
+	k, _ = b.siftWordsGo(index, 0, folded, bounds, salt, 0, shift)
+	return k, 0
 }
 
-func hashStrings(index []uint32, text []byte, shift uint) { hashStringsGo(index, text, shift) }
+func hashStrings(index []uint32, text []byte, shift uint, _ ahead.Table) (loaded int) {
+	hashStringsGo(index, text, shift)
+	return 0
+}
 
 func lower(out, text []byte) { lowerGo(out, text) }
 

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"hamlet/algos/internal/ahead"
 )
 
 // The longest text has counters at their most.
@@ -20,6 +22,7 @@ func TestCountsOfTheLongestText(t *testing.T) {
 // The kernels that the processor chooses give what those in Go give, and read nothing behind what they may read.
 func TestKernelsGiveTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
+	table := ahead.Of(make([]uint64, 1<<MaxTableBits), 1)
 	const alphabet = "aAzZ09'-$._@ \n\x00\x7f\x80\xff/:[`{^"
 	for length := range 200 {
 		text := make([]byte, length)
@@ -49,9 +52,9 @@ func TestKernelsGiveTheSame(t *testing.T) {
 			}
 			h.folded = guarded(t, h.folded)
 			index, want, wantB := make([]uint32, len(bounds)), make([]uint32, len(bounds)), make(bitmap, len(h.present))
-			k := h.present.siftWords(index, h.folded, bounds, salt, 64-bits)
+			k, loaded := h.present.siftWords(index, h.folded, bounds, salt, 64-bits, table)
 			wantK, _ := wantB.siftWordsGo(want, 0, h.folded, bounds, salt, 0, 64-bits)
-			if !slices.Equal(index[:k], want[:wantK]) || !slices.Equal(h.present, wantB) {
+			if !slices.Equal(index[:k], want[:wantK]) || !slices.Equal(h.present, wantB) || loaded > k {
 				t.Fatalf("the words of %q are %v, in Go %v", text, index[:k], want[:wantK])
 			}
 		}
@@ -82,7 +85,7 @@ func TestKernelsGiveTheSame(t *testing.T) {
 		if length > 4 {
 			shift := uint(64 - MinTableBits - r.IntN(MaxTableBits-MinTableBits+1))
 			index, want := make([]uint32, 4*(length-4)), make([]uint32, 4*(length-4))
-			hashStrings(index, text, shift)
+			hashStrings(index, text, shift, ahead.Table{})
 			hashStringsGo(want, text, shift)
 			if !slices.Equal(index, want) {
 				t.Fatalf("the strings of %q are %v, in Go %v", text, index, want)
@@ -94,9 +97,9 @@ func TestKernelsGiveTheSame(t *testing.T) {
 			lower := guarded(t, appendLower(nil, text))
 			b, wantB := make(bitmap, 1<<(bits-6)), make(bitmap, 1<<(bits-6))
 			index, wantIndex := make([]uint32, length-n+1), make([]uint32, length-n+1)
-			k := b.siftGrams(index, lower, n, 64-bits)
+			k, loaded := b.siftGrams(index, lower, n, 64-bits, table)
 			wantK := wantB.siftGramsGo(wantIndex, 0, 0, lower, n, 64-bits)
-			if !slices.Equal(index[:k], wantIndex[:wantK]) || !slices.Equal(b, wantB) {
+			if !slices.Equal(index[:k], wantIndex[:wantK]) || !slices.Equal(b, wantB) || loaded > k {
 				t.Fatalf("%d-grams of %q: %v, in Go %v", n, text, index[:k], wantIndex[:wantK])
 			}
 			b.clear(index[:k])

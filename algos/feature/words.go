@@ -20,31 +20,36 @@ const (
 // Words appends the indices of text's words and of the pairs of neighbouring words, each
 // once, in the order of first occurrence. It ignores the bytes between words. It
 // allocates nothing once dst and h are large enough.
-func (h *Hasher) Words(dst []uint32, text []byte) []uint32 { return h.saltedWords(dst, text, 0) }
+func (h *Hasher) Words(dst []uint32, text []byte) []uint32 {
+	return h.saltedWords(dst, len(dst), text, 0)
+}
 
 // WordsByLength is Words with other indices for each ⌊log₂(length+1)⌋, and with a feature of
 // that logarithm alone. So the same word is another feature in a text of another length.
 func (h *Hasher) WordsByLength(dst []uint32, text []byte, length int) []uint32 {
 	salt := mix(uint64(bits.Len(uint(length + 1))))
-	start := len(dst)
-	dst = h.saltedWords(append(dst, uint32(mix(salt)>>h.shift)), text, salt)
-	return dst[:start+h.present.sieve(dst[start:])]
+	return h.saltedWords(append(dst, uint32(mix(salt)>>h.shift)), len(dst), text, salt)
 }
 
-// saltedWords adds salt to the hash of each word.
-func (h *Hasher) saltedWords(dst []uint32, text []byte, salt uint64) []uint32 {
+// saltedWords adds salt to the hash of each word. From begin on, dst has features of the text that are no words.
+func (h *Hasher) saltedWords(dst []uint32, begin int, text []byte, salt uint64) []uint32 {
 	bounds := h.words(text)
+	h.present.sift(dst[begin:], 0, 0)
 	start := len(dst)
 	dst = slices.Grow(dst, len(bounds)) // a word, and its pair
 	index := dst[start : start+len(bounds)]
+	var k, loaded int
 	if h.trace != nil {
-		k, _ := hashWords(index, h.folded, bounds, salt, 0, h.shift)
+		k, _ = hashWords(index, h.folded, bounds, salt, 0, h.shift)
 		h.trace.words(h.folded, bounds, index[:k])
-		return dst[:start+h.present.sieve(index[:k])]
+		k = h.present.sift(index[:k], 0, 0)
+	} else {
+		k, loaded = h.present.siftWords(index, h.folded, bounds, salt, h.shift, h.ahead)
+		h.loaded = start + loaded
 	}
-	k := h.present.siftWords(index, h.folded, bounds, salt, h.shift)
-	h.present.clear(index[:k])
-	return dst[:start+k]
+	dst = dst[:start+k]
+	h.present.clear(dst[begin:])
+	return dst
 }
 
 // siftWordsGo is hashWords, and removes repeated indices as sieve does. k indices before are left. It returns how

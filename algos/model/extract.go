@@ -296,8 +296,8 @@ func (r *vectorizer) read(b *Body, s *submodel) *features {
 }
 
 // features reads b and scores it by the experts of s, but does not fill the head's inputs.
-// s may be nil: the scores are zero then. While a list is hashed, the table of the list
-// before is loaded. What was read ahead is not read again.
+// s may be nil: the scores are zero then. While a list is hashed, its table is loaded. It is
+// scored when the next list is hashed. What was read ahead is not read again.
 func (r *vectorizer) features(b *Body, s *submodel) *features {
 	in := r.byKind[kindOf(b)]
 	ahead := b.Extract.of(b, in.spec)
@@ -311,13 +311,18 @@ func (r *vectorizer) features(b *Body, s *submodel) *features {
 	clear(in.scores)
 	scored := s != nil && s.experts != nil
 	for i := range in.lists {
+		loaded, h := 0, r.hashers[in.lists[i].Bits]
 		if ahead == nil {
+			if scored {
+				h.LoadAhead(s.tables[i].Memory())
+			}
 			r.reading = true
 			r.readList(in.own, i)
 			r.reading = false
+			loaded = h.Loaded()
 		}
 		if scored {
-			s.tables[i].Prefetch(in.lists[i].view.Index)
+			s.tables[i].Prefetch(in.lists[i].view.Index[loaded:])
 			if i > 0 {
 				in.score(i-1, s)
 			}

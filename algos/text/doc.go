@@ -76,5 +76,6 @@
 //
 // Sums run in feature order, in float64. Weights are rounded to the nearest float32, counts
 // beyond 2¹⁴ stochastically. Score and Learn cost O(n) and allocate nothing. An expert takes
-// 8·2^b bytes. Call a table's Prefetch before hashing the next list.
+// 8·2^b bytes. Give a table's Memory to the hasher's LoadAhead. Prefetch what it has not loaded
+// before the next list is hashed.
 package text

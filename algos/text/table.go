@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"hamlet/algos/internal/ahead"
 )
 
 // A pair is what an expert holds of one feature: (weight, squared gradients) or (ham, spam).
@@ -49,6 +51,9 @@ func (t *Table) Prefetch(index []uint32) {
 		prefetch(&t.pairs[0], &index[0], len(index), pairSize*t.stride)
 	}
 }
+
+// Memory returns where the pairs of features lie.
+func (t *Table) Memory() ahead.Table { return ahead.Of(t.pairs, t.stride) }
 
 // A Column is one expert's part of a Table. Feature i has pairs[i·stride].
 type Column struct {
