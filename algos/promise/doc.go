@@ -55,4 +55,9 @@
 // Calibrated p say how many ham to expect above a threshold. A valid use is in the choice of the bets alone,
 // and they can gain little: no bet reaches evidence 10 before ln(10)/b = 2.3/b ham, and the ones in
 // use need 3.0/b. A tenant of 200 ham is told "not yet" for every budget up to 1 %.
+//
+// # Errors without labels
+//
+// [Expected] counts the errors that are to be expected of verdicts, from p alone. [Contradiction] says when labels
+// show more of them than that.
 package promise
