@@ -28,7 +28,7 @@ type Command struct {
 	Tenant    string `help:"Only this tenant's mail." env:"HAMLET_HISTORY_TENANT" placeholder:"NAME"`
 	Since     string `help:"Only decisions from then on: 2h (two hours ago), or a time such as 2026-11-20T10:00:00Z." env:"-" placeholder:"WHEN"`
 	Limit     int    `help:"Show the newest N; 0 shows all." default:"50" placeholder:"N"`
-	Stats     bool   `help:"Show how right the answers were, by the labels that came later: a line for each door and tenant."`
+	Stats     bool   `help:"Show how right the answers were, by the labels that came later, and how many errors are expected without labels: a line for each door and tenant."`
 	JSON      bool   `name:"json" help:"Print one JSON object a decision."`
 	settings.ModelName
 
@@ -60,6 +60,14 @@ slope of the calibration line (below 1: too sure) and 1-ROCA%, each with its 90 
 and how long labels took. People label what they see wrong: these figures are those of the
 labelled messages, no error rate of the filter. A label that was withdrawn later counts
 still. --limit does not apply.
+
+Its last two columns say how many errors are expected without any label: ham that went to
+Junk, and spam that did not. They are sums over all answers of the probability that each is
+wrong, with a 90 % interval, beside the errors that labels have shown. "not known" stands
+there while an incident of concept, label noise or a source is open or suspected, where
+labels show far more errors than expected, and where at least half of the answers are
+labelled and the slope's interval leaves 1. Answers given during an incident that is over
+are left out, and counted. A message counts once, with its first answer.
 
 The journal holds no text and no address. A message stands there by its identity, which is
 a hash, and by a hash of its Message-ID: whoever can read the journal and has the message

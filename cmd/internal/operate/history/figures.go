@@ -9,6 +9,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/algos/eval"
+	"hamlet/cmd/internal/operate/incidents"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/answered"
 	"hamlet/cmd/internal/show/report"
@@ -30,12 +31,24 @@ type Figures struct {
 
 // ReadFigures compares the decisions that a filter wants with the labels that came later. It does
 // not heed Filter.Label. It joins lines that are at most so many messages apart; a message takes
-// some 150 bytes. Where ctx has a deadline and it passes, the newest lines are missing.
+// some 200 bytes. Where ctx has a deadline and it passes, the newest lines are missing. What is
+// expected heeds the incidents of each model that answered.
 func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, most int) (Figures, error) {
 	all := *f
 	all.Label = ""
 	table, match := Figures{}, all.Match()
 	var failed error
+	known := map[string]answered.Doubts{}
+	doubts := func(model string) answered.Doubts {
+		d, read := known[model]
+		if !read && failed == nil && stream.CheckModelName(model) == nil {
+			var all []*incidents.Incident
+			all, _, failed = incidents.Read(ctx, conn, model)
+			d = incidents.Doubts(all)
+			known[model] = d
+		}
+		return d
+	}
 	table.Figures = answered.Of(func(yield func(*stream.JournalEntry) bool) {
 		for e, err := range nats.ReadJournal(ctx, conn, model, f.Since) {
 			switch {
@@ -54,28 +67,44 @@ func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter
 			if !labelled {
 				table.Looked++
 			}
-			if (labelled || match(&e, stream.Unlabelled)) && !yield(&e) {
+			if (labelled || match(&e, stream.Unlabelled)) && !yield(&e) || failed != nil {
 				return
 			}
 		}
-	}, most)
+	}, most, doubts)
 	return table, failed
 }
 
 // tableOf returns figures for people, the first of which are those of all answers.
 func tableOf(all []answered.Figures) *report.Table {
 	table := report.NewTable("door", "tenant", "answers", "labelled", "corrected", "error %", "log loss", "p − spam %",
-		"slope", "1-ROCA%", "label after")
+		"slope", "1-ROCA%", "label after", "ham lost: expected",
+		"spam missed: expected")
 	for i := range all {
 		f := &all[i]
 		door, tenant := cli.Cell(f.Door), cli.Cell(f.Tenant)
 		if i == 0 {
 			door, tenant = "all", ""
 		}
+		lost, missed := expected(f)
 		table.Add(door, tenant, f.Answers, f.Labelled, f.Corrected, interval(f.Error, 100, 2), interval(f.LogLoss, 1, 4),
-			interval(f.Bias, 100, 2), interval(f.Slope, 1, 2), interval(f.ROCA, 1, 3), delay(f.DelayMedian))
+			interval(f.Bias, 100, 2), interval(f.Slope, 1, 2), interval(f.ROCA, 1, 3), delay(f.DelayMedian), lost, missed)
 	}
 	return table
+}
+
+// expected returns how many errors are expected, beside those that labels have shown, or why that is not known.
+func expected(f *answered.Figures) (lost, missed string) {
+	x := f.Expected
+	if x.Withdrawn != "" {
+		lost, missed = "not known: "+x.Withdrawn, "not known"
+	} else {
+		lost, missed = interval(x.Lost, 1, 0), interval(x.Missed, 1, 0)
+	}
+	if x.LeftOut > 0 {
+		missed += fmt.Sprintf("; %d left out", x.LeftOut)
+	}
+	return fmt.Sprintf("%s; %d labelled", lost, f.Lost), fmt.Sprintf("%s; %d labelled", missed, f.Missed)
 }
 
 // interval returns an estimate as "value (low to high)".

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/answered"
 	"hamlet/stream"
 	"hamlet/stream/embedded"
 	"hamlet/stream/nats"
@@ -140,5 +142,42 @@ func TestAlarms(t *testing.T) {
 		if err := wrong.Run(t.Context(), cli.IO{Out: nil, Err: nil}); cli.Status(err) != cli.StatusUsage {
 			t.Errorf("%+v: %v, want wrong usage", wrong, err)
 		}
+	}
+}
+
+// p is in doubt while something is suspected, or has a name that says that labels or their meaning changed.
+func TestDoubts(t *testing.T) {
+	at := func(hour int) time.Time { return time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC) }
+	step := func(hour int, incident uint64, transition int, kind, state string) stream.Alert {
+		a := alertOf(incident, transition, kind, state, uint64(1000*hour))
+		a.Time = at(hour)
+		return a
+	}
+	var all incidents
+	for _, a := range []stream.Alert{
+		step(1, 1, 1, stream.AlertUnknown, stream.AlertSuspected), step(2, 1, 2, stream.AlertConcept, stream.AlertRaised),
+		step(3, 1, 3, stream.AlertConcept, stream.AlertCleared),
+		step(5, 2, 1, stream.AlertUnknown, stream.AlertSuspected), step(6, 2, 2, stream.AlertUnknown, stream.AlertWithdrawn),
+		step(7, 3, 1, stream.AlertUnknown, stream.AlertSuspected), step(8, 3, 2, stream.AlertCovariate, stream.AlertRaised),
+		step(9, 3, 3, stream.AlertCovariate, stream.AlertCleared),
+		step(10, 4, 1, stream.AlertLabelNoise, stream.AlertRaised), step(11, 4, 2, stream.AlertLabelNoise, stream.AlertCleared),
+	} {
+		all.add(&a)
+	}
+	doubts := Doubts(all.all)
+	if len(doubts) != 2 || doubts[0] != (answered.Doubt{Kind: stream.AlertConcept, From: at(1), To: at(3)}) ||
+		doubts[1] != (answered.Doubt{Kind: stream.AlertLabelNoise, From: at(10), To: at(11)}) || doubts.Open() != "" {
+		t.Errorf("%+v", doubts)
+	}
+	for hour, want := range map[int]bool{0: false, 1: true, 2: true, 3: true, 4: false, 5: false, 8: false, 10: true, 12: false} {
+		if doubts.During(at(hour), at(hour)) != want {
+			t.Errorf("at %d: not %v", hour, want)
+		}
+	}
+	a := step(20, 5, 1, stream.AlertUnknown, stream.AlertSuspected)
+	all.add(&a)
+	if doubts = Doubts(all.all); doubts.Open() != "a suspicion that something changed is open since 2026-11-20 20:00 UTC" ||
+		!doubts.During(at(22), at(22)) || !doubts.During(at(4), at(22)) || doubts.During(at(4), at(9)) {
+		t.Errorf("%q: %+v", doubts.Open(), doubts)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"hamlet/cmd/internal/service/answered"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -38,6 +39,41 @@ func (i *Incident) Reading() string {
 		}
 	}
 	return ""
+}
+
+// doubts returns the times in which the incident says that p may be wrong by more than its interval: while it
+// is suspected, or named anything but covariate. Mail unlike anything learnt makes intervals wide, as it should. A
+// suspicion that came to nothing, or to covariate, was none.
+func (i *Incident) doubts() (all answered.Doubts) {
+	var open *answered.Doubt
+	for k := range i.Alerts {
+		a := &i.Alerts[k]
+		switch {
+		case a.State == stream.AlertWithdrawn, a.State == stream.AlertRaised && a.Kind == stream.AlertCovariate:
+			open = nil
+		case a.State == stream.AlertSuspected || a.State == stream.AlertRaised:
+			if open == nil {
+				open = &answered.Doubt{From: a.Time}
+			}
+			open.Kind = a.Kind
+		case open != nil:
+			open.To = a.Time
+			all = append(all, *open)
+			open = nil
+		}
+	}
+	if open != nil {
+		all = append(all, *open)
+	}
+	return all
+}
+
+// Doubts returns the times in which p was in doubt, by the incidents of its model.
+func Doubts(all []*Incident) (doubts answered.Doubts) {
+	for _, i := range all {
+		doubts = append(doubts, i.doubts()...)
+	}
+	return doubts
 }
 
 // Read returns the incidents of a model that NATS keeps, in the order in which they were

@@ -105,7 +105,7 @@ func TestFiguresOfCalibratedAnswers(t *testing.T) {
 		wrong += min(p, 1-p)
 		lines = append(lines, decided(i, p, 0), labelled(i, label, time.Duration(1+i%100)*time.Second))
 	}
-	all := Of(slices.Values(lines), n)
+	all := Of(slices.Values(lines), n, nil)
 	if len(all) != 2 {
 		t.Fatalf("%d groups, want all and one", len(all))
 	}
@@ -140,11 +140,11 @@ func TestFiguresCountWhatWasCorrected(t *testing.T) {
 		labelled(1, stream.Ham, time.Second),                                          // a spam that is none
 		labelled(2, stream.Ham, time.Second), labelled(2, stream.Spam, 2*time.Second), // withdrawn
 		labelled(3, stream.Spam, time.Second), labelled(4, stream.Ham, time.Second),
-	}), 100)
+	}), 100, nil)
 	if f := all[0]; f.Answers != 5 || f.Labelled != 4 || f.Corrected != 2 || f.Unsure != 1 || f.Error.Value != .75 {
 		t.Errorf("figures %+v", f)
 	}
-	if empty := Of(slices.Values([]*stream.JournalEntry{}), 10); len(empty) != 1 || empty[0].Error.Value.Defined() {
+	if empty := Of(slices.Values([]*stream.JournalEntry{}), 10, nil); len(empty) != 1 || empty[0].Error.Value.Defined() {
 		t.Errorf("of nothing: %+v", empty)
 	}
 }

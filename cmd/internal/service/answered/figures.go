@@ -2,10 +2,14 @@ package answered
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"hamlet/algos/eval"
+	"hamlet/algos/promise"
 	"hamlet/stream"
 )
 
@@ -42,6 +46,10 @@ type Figures struct {
 	// From the answer to its label, in seconds: half and nine tenths came within.
 	DelayMedian     eval.Measure `json:"delay_median"`
 	DelayNineTenths eval.Measure `json:"delay_p90"`
+
+	Expected *Expected `json:"expected,omitempty"` // nil if nobody counted the answers
+	Lost     int       `json:"ham_lost"`           // labelled ham that was answered spam
+	Missed   int       `json:"spam_missed"`        // labelled spam that was answered ham or unsure
 }
 
 // FiguresOf computes those of matches, without door, tenant and answers. O(N log N).
@@ -67,6 +75,12 @@ func FiguresOf(matches []Match) (f Figures) {
 		}
 		if m.Verdict == stream.DecideUnsure {
 			f.Unsure++
+		}
+		switch lost, missed := m.wrong(); {
+		case lost:
+			f.Lost++
+		case missed:
+			f.Missed++
 		}
 		l := eval.LogLoss(m.Spam, z)
 		loss, squares = loss+l, squares+l*l
@@ -112,20 +126,41 @@ func compareGroups(a, b group) int {
 
 // Of returns the figures of what the journal's lines say: one of all answers, whose door and
 // tenant are empty, and one of each door and tenant, in this order. A label that was changed
-// counts as it was last. Lines that are further apart than most messages are not joined.
-func Of(lines func(yield func(*stream.JournalEntry) bool), most int) []Figures {
-	matcher := NewMatcher(most)
-	answers := map[group]int{}
+// counts as it was last. Lines that are further apart than most messages are not joined. doubts
+// returns those of a model by its name; nil: there are none.
+func Of(lines func(yield func(*stream.JournalEntry) bool), most int, doubts func(model string) Doubts) []Figures {
+	matcher, record := NewMatcher(most), NewRecord(most)
+	groups, all := map[group]*tally{}, &tally{}
 	var found []Match
 	at := map[string]int{} // in found, by identity
 	for e := range lines {
+		nth := matcher.Decisions()
 		if e.Label == stream.Unlabelled {
-			answers[group{e.Door, e.Tenant}]++
+			g := group{e.Door, e.Tenant}
+			one := groups[g]
+			if one == nil {
+				one = &tally{number: len(groups)}
+				groups[g] = one
+			}
+			one.answers++
+			all.answers++
 		}
 		m, ok := matcher.Add(e)
+		if matcher.Decisions() > nth {
+			one := groups[group{e.Door, e.Tenant}]
+			var doubt Doubts
+			if doubts != nil {
+				doubt = doubts(modelOf(e))
+			}
+			leftOut := doubt.During(e.Time, e.Time)
+			one.add(e, leftOut, doubt)
+			all.add(e, leftOut, doubt)
+			record.Add(nth, e, one.number, leftOut)
+		}
 		if !ok {
 			continue
 		}
+		record.Label(&m)
 		if i, changed := at[e.ID]; changed {
 			found[i] = m
 			continue
@@ -137,20 +172,58 @@ func Of(lines func(yield func(*stream.JournalEntry) bool), most int) []Figures {
 	for _, m := range found {
 		matches[group{m.Door, m.Tenant}] = append(matches[group{m.Door, m.Tenant}], m)
 	}
-	var groups []group
-	total := 0
-	for g, n := range answers {
-		groups = append(groups, g)
-		total += n
-	}
-	slices.SortFunc(groups, compareGroups)
+	excess, sum, contradicted := record.Contradictions(time.Time{})
 	table := make([]Figures, 1, len(groups)+1)
-	for _, g := range groups {
-		f := FiguresOf(matches[g])
-		f.Door, f.Tenant, f.Answers = g.door, g.tenant, answers[g]
+	for _, g := range slices.SortedFunc(maps.Keys(groups), compareGroups) {
+		one := groups[g]
+		e, ok := excess[one.number]
+		f := one.figures(matches[g], record, e, ok)
+		f.Door, f.Tenant = g.door, g.tenant
 		table = append(table, f)
 	}
-	table[0] = FiguresOf(found)
-	table[0].Answers = total
+	table[0] = all.figures(found, record, sum, contradicted)
 	return table
+}
+
+// modelOf returns the name of the model that answered.
+func modelOf(e *stream.JournalEntry) string {
+	name, _, _ := strings.Cut(e.Model, "/")
+	return name
+}
+
+// A tally adds up the answers of a group.
+type tally struct {
+	number   int
+	answers  int
+	expected promise.Expected
+	leftOut  int
+	doubts   Doubts // of the model that answered last
+}
+
+func (t *tally) add(e *stream.JournalEntry, leftOut bool, doubts Doubts) {
+	t.doubts = doubts
+	if leftOut {
+		t.leftOut++
+		return
+	}
+	Expect(&t.expected, e)
+}
+
+func (t *tally) figures(matches []Match, r *Record, e promise.Excess, contradicted bool) Figures {
+	f := FiguresOf(matches)
+	f.Answers = t.answers
+	reason := t.doubts.Open()
+	switch {
+	case reason != "":
+	case contradicted:
+		reason = ExcessReason(e)
+	case t.leftOut == 0:
+		reason = SlopeReason(&f)
+	default:
+		kept := FiguresOf(slices.DeleteFunc(slices.Clone(matches), func(m Match) bool { return r.leftOut(&m) }))
+		kept.Answers = f.Answers - t.leftOut
+		reason = SlopeReason(&kept)
+	}
+	f.Expect(t.expected, t.leftOut, reason)
+	return f
 }

@@ -34,6 +34,7 @@ type Match struct {
 	Labelled     time.Time    // when
 	Before       stream.Label // the label that this one replaces; Unlabelled: it is the first
 	Delay        time.Duration
+	Nth          int64 // what Matcher.Decisions was before the decision
 }
 
 // Corrected reports whether the label contradicts the verdict.
@@ -64,6 +65,8 @@ type Matcher struct {
 	ring []message
 	next int // in ring: the oldest, once it is full
 	most int
+
+	decisions int64 // that count
 }
 
 type identity [16]byte
@@ -73,6 +76,7 @@ type message struct {
 	from    unique.Handle[answer] // zero: no decision yet
 	p       float64
 	decided int64 // microseconds since 1970
+	nth     int64
 
 	label    stream.Label // Unlabelled: none yet
 	source   unique.Handle[string]
@@ -98,15 +102,20 @@ func NewMatcher(most int) *Matcher { return &Matcher{at: map[identity]int32{}, m
 // than the decision says nothing about it: the model had learnt it.
 func (m *Matcher) Add(e *stream.JournalEntry) (Match, bool) {
 	id, ok := parse(e.ID)
-	if !ok {
-		return Match{}, false // a text or a vector: it has no identity
+	if !ok { // a text or a vector: it has no identity
+		if e.Label == stream.Unlabelled && e.Verdict != "" {
+			m.decisions++
+		}
+		return Match{}, false
 	}
 	at, now := m.remembered(id), e.Time.UnixMicro()
 	if e.Label == stream.Unlabelled {
 		if at.decidedYet() || e.Verdict == "" {
 			return Match{}, false
 		}
-		at.p, at.decided, at.from = e.P, now, unique.Make(answer{group{e.Door, e.Tenant}, e.Model, e.Verdict})
+		at.p, at.decided, at.nth = e.P, now, m.decisions
+		at.from = unique.Make(answer{group{e.Door, e.Tenant}, e.Model, e.Verdict})
+		m.decisions++
 		if older(at.labelled, now) {
 			at.label = stream.Unlabelled
 		}
@@ -119,6 +128,10 @@ func (m *Matcher) Add(e *stream.JournalEntry) (Match, bool) {
 	at.label, at.labelled, at.source = e.Label, now, unique.Make(e.Source)
 	return at.match(before)
 }
+
+// Decisions returns how many decisions count: all but those on a message that had one. If Add makes it more,
+// its line was one of them.
+func (m *Matcher) Decisions() int64 { return m.decisions }
 
 // older reports whether a label's time is before that of a decision.
 func older(label, decided int64) bool { return label < decided-Skew.Microseconds() }
@@ -155,7 +168,7 @@ func (at *message) match(before stream.Label) (Match, bool) {
 	return Match{
 		Door: from.door, Tenant: from.tenant, Model: from.model, Verdict: from.verdict, P: at.p,
 		Spam: at.label == stream.Spam, Source: at.source.Value(), Labelled: time.UnixMicro(at.labelled).UTC(), Before: before,
-		Delay: time.Duration(max(0, at.labelled-at.decided)) * time.Microsecond,
+		Nth: at.nth, Delay: time.Duration(max(0, at.labelled-at.decided)) * time.Microsecond,
 	}, true
 }
 

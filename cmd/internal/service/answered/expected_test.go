@@ -1,0 +1,165 @@
+package answered
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hamlet/stream"
+)
+
+// answers returns n lines of calibrated answers, a second apart, and the labels of a share of them and of all errors, a
+// minute later. Log-odds are apart from 0. From blind on, every fifth ham is called spam, whatever p says: -1 is never.
+func answers(r *rand.Rand, n int, share, apart float64, blind int) (lines []*stream.JournalEntry, lost, missed int) {
+	for i := range n {
+		z := apart*float64(2*r.IntN(2)-1) + r.NormFloat64()
+		σ := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+		at := time.Duration(i) * time.Second
+		e := decided(i, σ(z), at)
+		e.Low, e.High, e.Model = σ(z-0.3), σ(z+0.3), "default/0123456789ab"
+		spam := r.Float64() < e.P || blind >= 0 && i >= blind && r.Float64() < 0.2
+		label := stream.Ham
+		if spam {
+			label = stream.Spam
+		}
+		wrong := spam != (e.Verdict == stream.DecideSpam)
+		switch {
+		case wrong && spam:
+			missed++
+		case wrong:
+			lost++
+		}
+		lines = append(lines, e)
+		if r.Float64() < share || wrong && share > 0 {
+			lines = append(lines, labelled(i, label, at+time.Minute))
+		}
+	}
+	return lines, lost, missed
+}
+
+func holds(i Interval, n int) bool {
+	return float64(i.Low) <= float64(n) && float64(n) <= float64(i.High)
+}
+
+// The truth is in the interval, with all labels, with those of errors and some others, and without any.
+func TestExpectedErrors(t *testing.T) {
+	inside, withdrawn := 0, 0
+	const runs = 60
+	for run := range runs {
+		r := rand.New(rand.NewPCG(uint64(run), 1))
+		lines, lost, missed := answers(r, 1000, []float64{1, 0.02, 0}[run%3], 4, -1)
+		all := Of(slices.Values(lines), 10_000, nil)
+		x := all[0].Expected
+		if all[1].Expected.Answers != 1000 || x.Answers != 1000 || x.LeftOut != 0 {
+			t.Fatalf("%+v", x)
+		}
+		if x.Withdrawn != "" {
+			withdrawn++
+			if x.Lost.Value.Defined() || x.Missed.High.Defined() || !strings.Contains(x.Withdrawn, "slope") {
+				t.Errorf("%+v", x)
+			}
+			continue
+		}
+		if holds(x.Lost, lost) && holds(x.Missed, missed) {
+			inside++
+		}
+		if run%3 != 2 && (all[0].Lost != lost || all[0].Missed != missed) {
+			t.Errorf("labels say %d and %d, want %d and %d", all[0].Lost, all[0].Missed, lost, missed)
+		}
+	}
+	// Of 20 runs with all labels two are withdrawn, as one interval in ten leaves 1: more than 7 once in 2,000 times.
+	if withdrawn > 7 || inside < (runs-withdrawn)*85/100 {
+		t.Errorf("%d of %d inside, %d withdrawn", inside, runs, withdrawn)
+	}
+}
+
+// Labels of errors alone withdraw the figure within 150 answers of a change that p is blind to. It says how many.
+func TestLabelsWithdraw(t *testing.T) {
+	for run := range 10 {
+		r := rand.New(rand.NewPCG(uint64(run), 2))
+		lines, _, _ := answers(r, 3150, 0.02, 6, 3000)
+		x := Of(slices.Values(lines), 10_000, nil)[1].Expected
+		if !strings.HasPrefix(x.Withdrawn, "labels contradict it: ") || x.Missed.Value.Defined() {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+// What a model answered while an incident was open is counted apart, and labels of it prove nothing. While one is
+// open now, nothing is known.
+func TestDoubtsLeaveOut(t *testing.T) {
+	lines, _, _ := answers(rand.New(rand.NewPCG(3, 3)), 3000, 1, 6, 1000)
+	doubt := Doubt{Kind: stream.AlertConcept, From: noon.Add(1000 * time.Second), To: noon.Add(4000 * time.Second)}
+	of := func(d ...Doubt) *Expected {
+		var asked []string
+		x := Of(slices.Values(lines), 10_000, func(model string) Doubts {
+			asked = append(asked, model)
+			return d
+		})[0].Expected
+		if len(asked) != 3000 || asked[0] != "default" {
+			t.Errorf("asked for %d, %q", len(asked), asked[0])
+		}
+		return x
+	}
+	if x := of(doubt); x.Answers != 1000 || x.LeftOut != 2000 || x.Withdrawn != "" || !x.Missed.Value.Defined() {
+		t.Errorf("a closed incident: %+v", x)
+	}
+	doubt.From = noon
+	if x := of(doubt); x.Answers != 0 || x.LeftOut != 3000 || x.Withdrawn != "an incident was open all the time" {
+		t.Errorf("all the time: %+v", x)
+	}
+	doubt.To = time.Time{}
+	x := of(doubt)
+	if x.Withdrawn != "an incident of concept is open since 2026-11-20 12:00 UTC" {
+		t.Errorf("an open incident: %+v", x)
+	}
+	b, err := json.Marshal(Figures{Expected: x})
+	if err != nil || !strings.Contains(string(b), `"ham_lost":{"value":null,"lo":null,"hi":null}`) ||
+		!strings.Contains(string(b), `"withdrawn":"an incident`) {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// A second answer about a message is no second error. Texts count, though nobody can label them.
+func TestMessagesCountOnce(t *testing.T) {
+	text := decided(1, .2, 0)
+	text.ID = ""
+	x := Of(slices.Values([]*stream.JournalEntry{decided(1, .99, 0), decided(1, .2, time.Second), decided(2, .25, 0), text, text}), 10, nil)[0].Expected
+	if x.Answers != 4 || math.Abs(float64(x.Missed.Value)-.65) > 1e-12 || math.Abs(float64(x.Lost.Value)-.01) > 1e-12 {
+		t.Errorf("%+v", x)
+	}
+}
+
+// A record forgets the oldest answers and joins labels to the others.
+func TestRecordIsBounded(t *testing.T) {
+	m, r := NewMatcher(1000), NewRecord(100)
+	for i := range 1000 {
+		r.Add(m.Decisions(), decided(i, .001, time.Duration(i)*time.Second), i%2, false)
+		m.Add(decided(i, .001, time.Duration(i)*time.Second))
+	}
+	for i := range 1000 {
+		if match, ok := m.Add(labelled(i, stream.Spam, time.Hour)); !ok {
+			t.Fatal(i)
+		} else if i < 800 || i%2 == 1 {
+			r.Label(&match)
+		}
+	}
+	if len(r.all) > 125 || r.first+int64(len(r.all)) != 1000 {
+		t.Errorf("%d answers from %d on", len(r.all), r.first)
+	}
+	groups, all, ok := r.Clone().Contradictions(noon)
+	if e := groups[1]; len(groups) != 1 || !ok || e.Wrong < 40 || all.Wrong != e.Wrong {
+		t.Errorf("%v, %v, %v", groups, all, ok)
+	}
+	if _, _, ok := r.Contradictions(noon.Add(998 * time.Second)); ok {
+		t.Error("two answers contradict")
+	}
+	if text := fmt.Sprint(ExcessReason(all)); !strings.Contains(text, " errors in ") {
+		t.Error(text)
+	}
+}
