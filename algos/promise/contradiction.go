@@ -1,7 +1,5 @@
 package promise
 
-import "math"
-
 // A Contradiction gathers evidence that more verdicts are wrong than p said. The zero value is empty. It is not
 // safe for concurrent use.
 //
@@ -13,14 +11,14 @@ import "math"
 //
 //	L = k^x / (1 + (k−1)q).   (2)
 //
-// It rises with x, so its expectation is at most 1. S ← max(0, S) + ln L is Page's sum (Biometrika 41, 1954), which
-// forgets a past that speaks against k. exp(S) is at most an e-detector: the mean number of verdicts until one of K
-// sums reaches ln(cK) is at least c (Shin, Ramdas and Rinaldo, "E-detectors", arXiv:2203.03532, 2022).
+// It rises with x, so its expectation is at most 1. R ← max(1, R)·L is Page's test (Biometrika 41, 1954), which
+// forgets a past that speaks against k. R is at most an e-detector: the mean number of verdicts until one of K of
+// them reaches cK is at least c (Shin, Ramdas and Rinaldo, "E-detectors", arXiv:2203.03532, 2022).
 //
 // q is the upper end of the interval of the probability, and [Slips]. One label in so many may be
 // a slip of the hand, whatever p says.
 type Contradiction struct {
-	sums  [len(oddsFactors)]pageSum
+	runs  [len(oddsFactors)]run
 	found Excess
 }
 
@@ -33,11 +31,14 @@ const patience = 1e6
 // oddsFactors are k of (2). MEASURED.md has what they find.
 var oddsFactors = [...]float64{4, 16, 64}
 
-var evident = math.Log(patience * float64(len(oddsFactors)))
+const (
+	evident = patience * float64(len(oddsFactors))
+	most    = 1e250 // of R; more says nothing more
+)
 
-// A pageSum is S of one k, and the verdicts since it was at most 0 last.
-type pageSum struct {
-	level float64
+// A run is R of one k, and the verdicts since it was at most 1 last.
+type run struct {
+	ratio float64
 	since Excess
 }
 
@@ -47,7 +48,7 @@ type Excess struct {
 	Wrong    int     // by labels
 	Expected float64 // of all of them
 
-	evidence float64 // nats
+	ratio float64 // R
 }
 
 // Add counts a verdict: p is the probability that it is wrong, high the upper end of its interval. wrong says
@@ -55,23 +56,23 @@ type Excess struct {
 func (c *Contradiction) Add(p, high float64, wrong bool) {
 	q := min(1, high+Slips)
 	for i, k := range oddsFactors {
-		s := &c.sums[i]
-		if s.level <= 0 {
-			*s = pageSum{}
+		r := &c.runs[i]
+		if r.ratio <= 1 {
+			*r = run{ratio: 1}
 		}
-		s.since.Verdicts++
-		s.since.Expected += p
-		s.level -= math.Log1p((k - 1) * q)
+		r.since.Verdicts++
+		r.since.Expected += p
+		r.ratio /= 1 + (k-1)*q
 		if wrong {
-			s.since.Wrong++
-			s.level += math.Log(k)
+			r.since.Wrong++
+			r.ratio = min(k*r.ratio, most)
 		}
-		if s.level >= evident && s.level > c.found.evidence {
-			c.found = s.since
-			c.found.evidence = s.level
+		if r.ratio >= evident && r.ratio >= c.found.ratio {
+			c.found = r.since
+			c.found.ratio = r.ratio
 		}
 	}
 }
 
 // Excess returns the run that contradicts p most. ok is false if none does.
-func (c *Contradiction) Excess() (e Excess, ok bool) { return c.found, c.found.evidence > 0 }
+func (c *Contradiction) Excess() (e Excess, ok bool) { return c.found, c.found.ratio > 0 }

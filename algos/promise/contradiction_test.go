@@ -32,7 +32,7 @@ func TestWhatIsRightIsNotContradicted(t *testing.T) {
 	}
 }
 
-// By (2), exp(S) of p that is right grows by at most 1 a verdict in the mean. q at its bound is the worst.
+// By (2), R of p that is right grows by at most 1 a verdict in the mean. q at its bound is the worst.
 func TestEvidenceIsFair(t *testing.T) {
 	for _, k := range oddsFactors {
 		for _, q := range []float64{0, 0.01, 0.5, 1} {
