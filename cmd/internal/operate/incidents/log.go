@@ -53,7 +53,7 @@ func NewLog(conn *natsgo.Conn, model string, clock func() time.Time) *Log {
 // Open returns the open incidents, the newest first.
 func (l *Log) Open(ctx context.Context) (open now.Alarms, err error) {
 	log, err := l.shared.Get(ctx)
-	open.Damaged = log.damaged
+	open.Damaged, open.Doubts = log.damaged, Doubts(log.all)
 	for _, i := range slices.Backward(log.all) {
 		if !i.Open() {
 			continue

@@ -35,6 +35,7 @@ type journal struct {
 	decisions, labels sampler
 	matcher           *answered.Matcher
 	matches           matches
+	outlook           *outlook
 	away              string
 	lost              time.Time // when the journal went away, if it is away
 	none              bool
@@ -46,8 +47,8 @@ type journal struct {
 
 func newJournal(model string) *journal {
 	j := &journal{model: model}
-	j.tail = nats.JournalTail{Model: model, Since: day, Bytes: Remembered * lineBytes, Begin: j.begin, Take: j.take}
-	j.reset(time.Now().Add(-day))
+	j.tail = nats.JournalTail{Model: model, Since: week, Bytes: Remembered * lineBytes, Begin: j.begin, Take: j.take}
+	j.reset(time.Now().Add(-week))
 	j.start()
 	return j
 }
@@ -55,6 +56,7 @@ func newJournal(model string) *journal {
 // reset forgets everything that was read.
 func (j *journal) reset(since time.Time) {
 	j.counts, j.matcher, j.matches = newCounts(), answered.NewMatcher(Remembered), matches{at: map[string]int{}}
+	j.outlook = newOutlook()
 	j.damaged, j.cut, j.since = 0, false, since
 }
 
@@ -80,7 +82,7 @@ func (j *journal) run(ctx context.Context, conn *natsgo.Conn, pace pace) {
 		j.none = errors.Is(err, nats.ErrNoDecisions)
 		switch {
 		case j.none:
-			j.reset(time.Now().Add(-day))
+			j.reset(time.Now().Add(-week))
 			j.away, pause = "", pace.missing
 		case errors.Is(err, nats.ErrNoServer):
 			j.away = natsAway
@@ -160,8 +162,14 @@ func (j *journal) add(e *stream.JournalEntry, now time.Time, weight float64) {
 	if j.since.IsZero() {
 		j.since = e.Time
 	}
-	if m, ok := j.matcher.Add(e); ok {
+	nth := j.matcher.Decisions()
+	m, ok := j.matcher.Add(e)
+	if j.matcher.Decisions() > nth {
+		j.outlook.add(nth, e, j.model, now, weight)
+	}
+	if ok {
 		j.matches.add(e.ID, m, now)
+		j.outlook.label(&m)
 	}
 	if e.Label == stream.Unlabelled {
 		j.counts.add(e, now, weight)
@@ -192,6 +200,7 @@ func (j *journal) show(s *Snapshot) {
 		}
 	}
 	s.Labels = Labels{Away: j.away, Since: since, Figures: j.matches.figures(since)}
+	s.Errors = j.outlook.errors(j.model, &s.Alarms, s.Labels.Figures, latest(j.since, at.Add(-week)), at)
 }
 
 func latest(a, b time.Time) time.Time {

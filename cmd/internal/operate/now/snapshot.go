@@ -13,6 +13,7 @@ type Snapshot struct {
 	Model   string
 	Journal Journal
 	Labels  Labels
+	Errors  Errors
 	Alarms  Alarms
 	Learnt  Learnt
 }
@@ -93,6 +94,7 @@ type Alarms struct {
 	Unread  bool // they were never read
 	Damaged int  // alerts that cannot be read
 	Open    []Alarm
+	Doubts  answered.Doubts // times in which p was not to be trusted
 }
 
 // An Alarm is an open incident.

@@ -171,19 +171,23 @@ func (r *Record) leftOut(m *Match) bool {
 // Clone returns a copy.
 func (r *Record) Clone() *Record { return &Record{slices.Clone(r.all), r.first, r.most} }
 
-// Contradictions returns which groups' answers since a time labels contradict, and all together.
-func (r *Record) Contradictions(since time.Time) (groups map[int]promise.Excess, all promise.Excess, ok bool) {
+// Contradictions returns which groups' answers since a time labels contradict, and all together. Answers in
+// a time of doubt contradict nothing.
+func (r *Record) Contradictions(since time.Time, doubts Doubts) (groups map[int]promise.Excess, all promise.Excess, ok bool) {
 	var sum promise.Contradiction
 	each := map[int32]*promise.Contradiction{}
+	var one *promise.Contradiction // of the group last
+	var last int32
 	for i := range r.all {
 		j := &r.all[i]
-		if j.out || j.at < since.Unix() {
+		if at := time.Unix(j.at, 0); j.out || j.at < since.Unix() || doubts.During(at, at) {
 			continue
 		}
-		one := each[j.group]
-		if one == nil {
-			one = &promise.Contradiction{}
-			each[j.group] = one
+		if one == nil || j.group != last {
+			if one, last = each[j.group], j.group; one == nil {
+				one = &promise.Contradiction{}
+				each[j.group] = one
+			}
 		}
 		one.Add(float64(j.p), float64(j.high), j.wrong)
 		sum.Add(float64(j.p), float64(j.high), j.wrong)

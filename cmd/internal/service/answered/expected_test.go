@@ -152,14 +152,25 @@ func TestRecordIsBounded(t *testing.T) {
 	if len(r.all) > 125 || r.first+int64(len(r.all)) != 1000 {
 		t.Errorf("%d answers from %d on", len(r.all), r.first)
 	}
-	groups, all, ok := r.Clone().Contradictions(noon)
+	groups, all, ok := r.Clone().Contradictions(noon, nil)
 	if e := groups[1]; len(groups) != 1 || !ok || e.Wrong < 40 || all.Wrong != e.Wrong {
 		t.Errorf("%v, %v, %v", groups, all, ok)
 	}
-	if _, _, ok := r.Contradictions(noon.Add(998 * time.Second)); ok {
+	if _, _, ok := r.Contradictions(noon.Add(998*time.Second), nil); ok {
 		t.Error("two answers contradict")
 	}
 	if text := fmt.Sprint(ExcessReason(all)); !strings.Contains(text, " errors in ") {
 		t.Error(text)
+	}
+}
+
+// What a page that shows a week asks at most every ten seconds.
+func BenchmarkContradictions(b *testing.B) {
+	r := NewRecord(200_000)
+	for i := range 200_000 {
+		r.Add(int64(i), decided(i, .001, time.Duration(i)*time.Second), i%30, false)
+	}
+	for b.Loop() {
+		r.Contradictions(noon, Doubts{{From: noon.Add(-time.Hour), To: noon}})
 	}
 }

@@ -150,7 +150,7 @@ func Of(lines func(yield func(*stream.JournalEntry) bool), most int, doubts func
 			one := groups[group{e.Door, e.Tenant}]
 			var doubt Doubts
 			if doubts != nil {
-				doubt = doubts(modelOf(e))
+				doubt = doubts(ModelOf(e))
 			}
 			leftOut := doubt.During(e.Time, e.Time)
 			one.add(e, leftOut, doubt)
@@ -172,7 +172,7 @@ func Of(lines func(yield func(*stream.JournalEntry) bool), most int, doubts func
 	for _, m := range found {
 		matches[group{m.Door, m.Tenant}] = append(matches[group{m.Door, m.Tenant}], m)
 	}
-	excess, sum, contradicted := record.Contradictions(time.Time{})
+	excess, sum, contradicted := record.Contradictions(time.Time{}, nil)
 	table := make([]Figures, 1, len(groups)+1)
 	for _, g := range slices.SortedFunc(maps.Keys(groups), compareGroups) {
 		one := groups[g]
@@ -185,8 +185,8 @@ func Of(lines func(yield func(*stream.JournalEntry) bool), most int, doubts func
 	return table
 }
 
-// modelOf returns the name of the model that answered.
-func modelOf(e *stream.JournalEntry) string {
+// ModelOf returns the name of the model that answered.
+func ModelOf(e *stream.JournalEntry) string {
 	name, _, _ := strings.Cut(e.Model, "/")
 	return name
 }

@@ -1,0 +1,167 @@
+package now
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"time"
+
+	"hamlet/algos/promise"
+	"hamlet/cmd/internal/service/answered"
+	"hamlet/cmd/internal/web/page"
+	"hamlet/stream"
+)
+
+// Errors say how many of a week's answers are probably wrong, without labels.
+type Errors struct {
+	Since    time.Time          // of the answers: a week ago, or later if the past was too long to read
+	Expected *answered.Expected // nil: there are no answers
+}
+
+const week = 7 * day
+
+// An outlook adds up what is expected of a week's answers.
+type outlook struct {
+	hours  map[int64]*hour // by hours since 1970; some 169
+	record *answered.Record
+	model  string // that answered last
+
+	changed bool // since the last look for a contradiction
+	looked  time.Time
+	excess  promise.Excess
+	against bool // labels contradict what is expected
+}
+
+// An hour is the answers of one hour. Its first is that of the model whose console this is.
+type hour struct {
+	sums    promise.Expected
+	foreign int // answers of another model, whose incidents are not known here
+}
+
+func newOutlook() *outlook {
+	return &outlook{hours: map[int64]*hour{}, record: answered.NewRecord(Remembered)}
+}
+
+// add takes an answer that counts and stands for weight answers. nth is as Record.Add wants it.
+func (o *outlook) add(nth int64, e *stream.JournalEntry, model string, now time.Time, weight float64) {
+	inTime := !e.Time.After(now.Add(time.Minute)) && !e.Time.Before(now.Add(-week))
+	o.model = answered.ModelOf(e)
+	o.record.Add(nth, e, 0, !inTime || o.model != model)
+	if !inTime {
+		return
+	}
+	at := e.Time.Unix() / 3600
+	h := o.hours[at]
+	if h == nil {
+		least := now.Add(-week).Unix() / 3600
+		maps.DeleteFunc(o.hours, func(at int64, _ *hour) bool { return at < least })
+		h = &hour{}
+		o.hours[at] = h
+	}
+	if o.model != model {
+		h.foreign += int(math.Round(weight))
+		return
+	}
+	var one promise.Expected
+	answered.Expect(&one, e)
+	h.sums.Lost = h.sums.Lost.Plus(scaled(one.Lost, weight))
+	h.sums.Missed = h.sums.Missed.Plus(scaled(one.Missed, weight))
+}
+
+// scaled returns the count of weight answers, of which one was read. The others are like it, but for chance.
+func scaled(one promise.Count, weight float64) promise.Count {
+	return promise.Count{N: one.N * int(math.Round(weight)), Mean: weight * one.Mean,
+		Independent: weight*one.Independent + weight*(weight-1)*one.Mean*one.Mean, Doubt: weight * one.Doubt}
+}
+
+// label takes the label of an answer.
+func (o *outlook) label(m *answered.Match) {
+	o.record.Label(m)
+	o.changed = true
+}
+
+// again is how old an answer to "do labels contradict it" may be: to look takes some 20 ms.
+const again = 10 * time.Second
+
+// errors returns what is expected of the answers since a time. The labels are those of the last day.
+func (o *outlook) errors(model string, alarms *Alarms, labels answered.Figures, since, at time.Time) Errors {
+	if o.changed && at.Sub(o.looked) >= again || at.Sub(o.looked) >= time.Minute {
+		_, o.excess, o.against = o.record.Contradictions(since, alarms.Doubts)
+		o.changed, o.looked = false, at
+	}
+	var sums promise.Expected
+	leftOut := 0
+	labels.Answers = 0
+	for start, h := range o.hours {
+		begin := time.Unix(3600*start, 0)
+		n := h.sums.Lost.N + h.sums.Missed.N
+		if begin.Add(time.Hour).Before(since) {
+			continue
+		}
+		if begin.After(at.Add(-day)) {
+			labels.Answers += n + h.foreign
+		}
+		leftOut += h.foreign
+		if alarms.Doubts.During(begin, begin.Add(time.Hour)) {
+			leftOut += n
+			continue
+		}
+		sums.Lost, sums.Missed = sums.Lost.Plus(h.sums.Lost), sums.Missed.Plus(h.sums.Missed)
+	}
+	reason := alarms.Doubts.Open()
+	switch {
+	case alarms.Away != "":
+		reason = "the incidents cannot be read"
+	case reason != "":
+	case o.model != model:
+		reason = "the model " + page.Clip(page.Visible(o.model), doorLetters) + " answers, and its incidents are not read here"
+	case o.against:
+		reason = answered.ExcessReason(o.excess)
+	default:
+		reason = answered.SlopeReason(&labels)
+	}
+	if sums.Lost.N+sums.Missed.N+leftOut == 0 {
+		return Errors{Since: since}
+	}
+	labels.Expect(sums, leftOut, reason)
+	return Errors{Since: since, Expected: labels.Expected}
+}
+
+// Promise is the sentence at the top: what went wrong in the last week, though nobody said so. It is empty
+// without answers.
+func (v *view) Promise() string {
+	x := v.Errors.Expected
+	if x == nil || v.Journal.Reading {
+		return ""
+	}
+	var b strings.Builder
+	if x.Withdrawn != "" {
+		fmt.Fprintf(&b, "How many of your messages went to Junk %s is not known: %s.", v.week(), x.Withdrawn)
+	} else {
+		fmt.Fprintf(&b, "About %s of yours went to Junk %s (%s), and about %s spam came through (%s).",
+			page.Decimal(float64(x.Lost.Value), 0), v.week(), ends(x.Lost),
+			page.Decimal(float64(x.Missed.Value), 0), ends(x.Missed))
+	}
+	if x.LeftOut > 0 && x.Answers > 0 {
+		n, _ := page.Number(x.LeftOut)
+		fmt.Fprintf(&b, " That leaves out %s answers of hours with an incident.", n)
+	}
+	return b.String()
+}
+
+func ends(i answered.Interval) string {
+	return page.Decimal(float64(i.Low), 0) + " to " + page.Decimal(float64(i.High), 0)
+}
+
+// week returns how far back the errors go.
+func (v *view) week() string {
+	switch age := v.read().Sub(v.Errors.Since); {
+	case age >= week-time.Hour:
+		return "in the last 7 days"
+	case age >= 2*day:
+		return fmt.Sprintf("in the last %.1f days", age.Hours()/24)
+	default:
+		return fmt.Sprintf("in the last %.1f hours", age.Hours())
+	}
+}
