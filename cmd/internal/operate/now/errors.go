@@ -115,7 +115,8 @@ func (o *outlook) errors(model string, alarms *Alarms, labels answered.Figures, 
 		reason = "the incidents cannot be read"
 	case reason != "":
 	case o.model != model:
-		reason = "the model " + page.Clip(page.Visible(o.model), doorLetters) + " answers, and its incidents are not read here"
+		reason = fmt.Sprintf("the model %s answers, and its incidents are not read here",
+			page.Clip(page.Visible(o.model), doorLetters))
 	case o.against:
 		reason = answered.ExcessReason(o.excess)
 	default:

@@ -229,6 +229,37 @@ hamlet_answered_total{door="milter",label="spam",tenant="example.org",verdict="s
 	})
 }
 
+// A door and tenant whose labels contradict what was expected says so, for seven days of answers.
+func TestServiceShowsContradictions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, registry := &fakeJournal{}, prometheus.NewRegistry()
+		s := NewService("default", j.follow, j.append, 10_000, registry, slog.New(slog.DiscardHandler))
+		begin := time.Now()
+		for i := range 200 {
+			e := decided(i, .001, 0)
+			e.Time = begin
+			if i%2 == 1 {
+				e.Door = "spamd"
+			}
+			s.take(e)
+			if i%2 == 1 && i < 60 {
+				s.Labelled(e.ID, "users", stream.Spam, begin.Add(time.Second))
+			}
+		}
+		const help = `
+# HELP hamlet_answered_contradicted 1 if labels show far more errors of the last seven days' answers than hamlet_scorer_expected_errors_total, else 0.
+# TYPE hamlet_answered_contradicted gauge
+hamlet_answered_contradicted{door="milter",tenant="example.org"} 0
+hamlet_answered_contradicted{door="spamd",tenant="example.org"} `
+		for _, want := range []string{"1", "0"} {
+			if err := testutil.GatherAndCompare(registry, strings.NewReader(help+want+"\n"), "hamlet_answered_contradicted"); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(contradictedFor + time.Second) // of the test's clock
+		}
+	})
+}
+
 // Any number of tenants makes a bounded number of series.
 func TestServiceIsBounded(t *testing.T) {
 	j := &fakeJournal{}

@@ -173,7 +173,8 @@ func (r *Record) Clone() *Record { return &Record{slices.Clone(r.all), r.first, 
 
 // Contradictions returns which groups' answers since a time labels contradict, and all together. Answers in
 // a time of doubt contradict nothing.
-func (r *Record) Contradictions(since time.Time, doubts Doubts) (groups map[int]promise.Excess, all promise.Excess, ok bool) {
+func (r *Record) Contradictions(since time.Time, doubts Doubts) (groups map[int]promise.Excess, all promise.Excess,
+	ok bool) {
 	var sum promise.Contradiction
 	each := map[int32]*promise.Contradiction{}
 	var one *promise.Contradiction // of the group last

@@ -3,6 +3,7 @@ package answered
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -42,7 +43,9 @@ type Service struct {
 
 	mu      sync.Mutex
 	matcher *Matcher
+	record  *Record
 	groups  map[group]*window
+	numbers map[group]int // in record; at most mostGroups, and others
 }
 
 // A window is the recent matches of a group, a ring.
@@ -50,6 +53,9 @@ type window struct {
 	matches []Match
 	next    int
 }
+
+// contradictedFor is how long answers that labels contradict are said to be.
+const contradictedFor = 7 * 24 * time.Hour
 
 // NewService returns a Service of a model and registers its metrics, with nobody if registerer is nil.
 // remembered is how many messages it knows.
@@ -59,7 +65,8 @@ func NewService(model string, follow Follower, write journal.Write, remembered i
 	counter := func(name, help string) prometheus.Counter {
 		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
-	s := &Service{follow: follow, model: model, log: log, matcher: NewMatcher(remembered), groups: map[group]*window{}}
+	s := &Service{follow: follow, model: model, log: log, matcher: NewMatcher(remembered), record: NewRecord(remembered),
+		groups: map[group]*window{}, numbers: map[group]int{}}
 	counters := journal.Counters{
 		Written: counter("hamlet_learner_journal_lines_total",
 			"Labels of answered messages that were written into the journal of decisions."),
@@ -111,7 +118,11 @@ func (s *Service) Beside(work func(context.Context) error) func(context.Context)
 // another learner's, who counts them: here they are shown, so that a restart keeps the figures.
 func (s *Service) take(e *stream.JournalEntry) {
 	s.mu.Lock()
+	nth := s.matcher.Decisions()
 	m, ok := s.matcher.Add(e)
+	if s.matcher.Decisions() > nth {
+		s.record.Add(nth, e, s.number(group{e.Door, e.Tenant}), false)
+	}
 	if ok {
 		s.show(&m)
 	}
@@ -157,8 +168,22 @@ func (s *Service) shown(m *Match) group {
 	return group{others, others}
 }
 
+// number returns that of a group in the record. s.mu is held.
+func (s *Service) number(g group) int {
+	if _, known := s.numbers[g]; !known && len(s.numbers) >= mostGroups {
+		g = group{others, others}
+	}
+	n, known := s.numbers[g]
+	if !known {
+		n = len(s.numbers)
+		s.numbers[g] = n
+	}
+	return n
+}
+
 // show adds a match to its group's window. A label that replaces another is not added again.
 func (s *Service) show(m *Match) {
+	s.record.Label(m)
 	if m.Before != stream.Unlabelled {
 		return
 	}
@@ -209,11 +234,15 @@ var (
 	lossDesc  = describe("hamlet_answered_log_loss_nats", "Mean log loss of the answers.")
 	biasDesc  = describe("hamlet_answered_bias_ratio",
 		"Mean p of the answers less the fraction labelled spam: 0 if p is calibrated.")
-	rocaDesc = describe("hamlet_answered_roca_percent", "1-ROCA% of the answers.")
+	rocaDesc  = describe("hamlet_answered_roca_percent", "1-ROCA% of the answers.")
+	slopeDesc = describe("hamlet_answered_slope_ratio", "Slope of the calibration line: below 1 the answers are too sure.")
+
+	contradictedDesc = prometheus.NewDesc("hamlet_answered_contradicted", "1 if labels show far more errors of the last "+
+		"seven days' answers than hamlet_scorer_expected_errors_total, else 0.", []string{"door", "tenant"}, nil)
 )
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{errorDesc, lossDesc, biasDesc, rocaDesc} {
+	for _, d := range []*prometheus.Desc{errorDesc, lossDesc, biasDesc, rocaDesc, slopeDesc, contradictedDesc} {
 		to <- d
 	}
 }
@@ -223,10 +252,21 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		for _, e := range []struct {
 			desc *prometheus.Desc
 			Interval
-		}{{errorDesc, f.Error}, {lossDesc, f.LogLoss}, {biasDesc, f.Bias}, {rocaDesc, f.ROCA}} {
+		}{{errorDesc, f.Error}, {lossDesc, f.LogLoss}, {biasDesc, f.Bias}, {rocaDesc, f.ROCA}, {slopeDesc, f.Slope}} {
 			for bound, v := range map[string]float64{"value": float64(e.Value), "lo": float64(e.Low), "hi": float64(e.High)} {
 				to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, v, f.Door, f.Tenant, bound)
 			}
 		}
+	}
+	c.s.mu.Lock()
+	record, numbers := c.s.record.Clone(), maps.Clone(c.s.numbers)
+	c.s.mu.Unlock()
+	found, _, _ := record.Contradictions(time.Now().Add(-contradictedFor), nil)
+	for g, n := range numbers {
+		v := 0.0
+		if _, against := found[n]; against {
+			v = 1
+		}
+		to <- prometheus.MustNewConstMetric(contradictedDesc, prometheus.GaugeValue, v, g.door, g.tenant)
 	}
 }

@@ -116,8 +116,11 @@ func (s *Scorer) registerState(r prometheus.Registerer) {
 		func() bool { _, lost := s.follower.answering.Load().pinned(); return lost })
 	flag("promoted", "1 while another model answers in the place of the scorer's own, because an operator promoted it.",
 		func() bool { return s.follower.promotion.Load() != nil })
+	flag("expected_withdrawn", "1 while an incident of concept, label noise or a source is open or suspected in the "+
+		"served model: answers are left out of hamlet_scorer_expected_errors_total.",
+		func() bool { m := s.follower.current(); return m != nil && m.doubtful })
 	if r != nil {
-		r.MustRegister(promises{s})
+		r.MustRegister(promises{s}, s.expected)
 	}
 	flag("stale", "1 while the state can't be read in full and the last good model is served.", s.follower.stale)
 }

@@ -73,6 +73,7 @@ type Scorer struct {
 	rules    *rules
 	follower *follower
 	metrics  *metrics
+	expected *expectations
 	journal  *decisions  // nil: nobody wants decisions
 	mail     *mailKeeper // nil: nobody wants mail
 
@@ -92,6 +93,7 @@ func New(cfg Config) *Scorer {
 		cfg: cfg, rules: newRules(&cfg), metrics: newMetrics(cfg.Registerer),
 		handing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
 	}
+	s.expected = &expectations{doors: &s.metrics.doors}
 	s.journal = newDecisions(cfg.Journal, cfg.LogDecisions, s.metrics, cfg.Log)
 	s.mail = newMailKeeper(cfg.Mail, s.metrics, cfg.Log)
 	s.follower = newFollower(cfg.Store, cfg.Model, s.metrics, cfg.Log)
@@ -225,6 +227,7 @@ func (s *Scorer) Score(ctx context.Context, requests []*stream.Event, explain bo
 	if explain && questions.Door(ctx) == Console {
 		return verdicts, nil
 	}
+	s.expected.add(ctx, requests, verdicts, current.doubtful)
 	s.journal.add(ctx, requests, verdicts, notes, now)
 	s.mail.offer(ctx, requests, verdicts)
 	return verdicts, nil

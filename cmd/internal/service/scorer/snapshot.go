@@ -35,6 +35,7 @@ type snapshot struct {
 
 	withdrawn bool     // promises are, because of an incident
 	rulings   sync.Map // ruled → *ruling: at most one for each rule that this scorer has had meanwhile
+	doubtful  bool     // an incident says so; see doubtful
 
 	// Those that nobody uses. A sync.Pool would keep the model in memory for one more collection of garbage.
 	predictors chan *model.Predictor
@@ -101,6 +102,7 @@ func newSnapshot(name string, version int64, c *state.Checkpoint, m *model.Model
 		s.info.Incidents = append(s.info.Incidents, wire.Incident(name, &i))
 	}
 	s.withdrawn = withdraws(s.info.Incidents)
+	s.doubtful = doubtful(s.info.Incidents)
 	return s, nil
 }
 
