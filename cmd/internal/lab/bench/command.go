@@ -27,6 +27,8 @@
 //
 // [Promise] keeps budgets for lost ham on streams drawn from judged messages.
 //
+// [Withdrawn] says when the number of expected errors is withdrawn after a change of policy.
+//
 // [Coverage] asks how often the 90 % interval holds the true probability, on simulated
 // streams where it is known.
 //
@@ -76,6 +78,7 @@ type Command struct {
 	Review     Review     `cmd:"" help:"Label one message in ten, chosen by what its label would teach, and compare with other choices."`
 	Attackers  Attackers  `cmd:"" help:"Let sources lie about a stream, and count the errors on the honest one."`
 	Promise    Promise    `cmd:"" help:"Promise to lose at most a share of ham, and count how often it is broken and what it costs."`
+	Withdrawn  Withdrawn  `cmd:"" help:"Change what counts as spam, and say when the number of expected errors is withdrawn."`
 	Candidates Candidates `cmd:"" help:"Compare a better, an equal and a worse candidate with a model, and say when each would be promoted."`
 	Coverage   Coverage   `cmd:"" help:"Ask how often the 90 % interval holds the true probability, on simulated streams."`
 	Latency    Latency    `cmd:"" help:"Ask about one message at a time by every way there is, and compare how long it waits."`
