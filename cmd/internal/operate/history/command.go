@@ -66,8 +66,9 @@ Junk, and spam that did not. They are sums over all answers of the probability t
 wrong, with a 90 % interval, beside the errors that labels have shown. "not known" stands
 there while an incident of concept, label noise or a source is open or suspected, where
 labels show far more errors than expected, and where at least half of the answers are
-labelled and the slope's interval leaves 1. Answers given during an incident that is over
-are left out, and counted. A message counts once, with its first answer.
+labelled and the slope's interval leaves 1 in the last 500 of these. Answers given during
+an incident that is over are left out, and counted. A message counts once, with its first
+answer.
 
 The journal holds no text and no address. A message stands there by its identity, which is
 a hash, and by a hash of its Message-ID: whoever can read the journal and has the message

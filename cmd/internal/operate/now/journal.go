@@ -249,7 +249,8 @@ func (m *matches) figures(since time.Time) answered.Figures {
 	if !m.changed && since.Sub(m.least) < time.Minute {
 		return m.shown
 	}
-	recent := slices.DeleteFunc(slices.Clone(m.all), func(a answered.Match) bool { return a.Decided().Before(since) })
+	inOrder := slices.Concat(m.all[m.next:], m.all[:m.next])
+	recent := slices.DeleteFunc(inOrder, func(a answered.Match) bool { return a.Decided().Before(since) })
 	m.shown, m.least, m.changed = answered.FiguresOf(recent), since, false
 	return m.shown
 }

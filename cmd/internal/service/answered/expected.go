@@ -93,16 +93,23 @@ func figure(c promise.Count) Interval {
 	return newInterval(c.Mean, float64(low), float64(high))
 }
 
-// SlopeReason says that the labelled answers are not calibrated; "": they may be. Where fewer than half of
+// SlopeReason says that the newest labelled answers are not calibrated; "": they may be. Where fewer than half of
 // the answers have a label, it says nothing: people label what they see wrong, and
 // these are less calibrated than all.
 func SlopeReason(f *Figures) string {
-	s := f.Slope
-	if 2*f.Labelled < f.Answers || !(s.High < 1 || s.Low > 1) {
+	s, n := f.newest, min(f.Labelled, slopeOf)
+	if n < slopeLeast || 2*f.Labelled < f.Answers || !(s.High < 1 || s.Low > 1) {
 		return ""
 	}
-	return fmt.Sprintf("the labelled answers have the slope %.2f (%.2f to %.2f), and not 1", s.Value, s.Low, s.High)
+	return fmt.Sprintf("the last %d labelled answers have the slope %.2f (%.2f to %.2f), and not 1", n, s.Value, s.Low, s.High)
 }
+
+// Of so many labelled answers the slope is asked. Of all, it would see a change too late, and of very many
+// it leaves 1 by a hundredth, which harms no sum. Of fewer, its interval is not to be trusted.
+const (
+	slopeOf    = 500
+	slopeLeast = 100
+)
 
 // ExcessReason says that labels contradict what was expected.
 func ExcessReason(e promise.Excess) string {

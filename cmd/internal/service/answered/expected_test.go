@@ -90,6 +90,37 @@ func TestLabelsWithdraw(t *testing.T) {
 	}
 }
 
+// Answers that are too sure withdraw the figure where most are labelled, whatever those before were. Labels of errors
+// alone are too sure always, and do not.
+func TestSlopeWithdraws(t *testing.T) {
+	lines, _, _ := answers(rand.New(rand.NewPCG(11, 1)), 4000, 1, 2, -1)
+	sure, _, _ := answers(rand.New(rand.NewPCG(12, 1)), 4800, 1, 2, -1)
+	for _, e := range sure {
+		if e.Label == stream.Unlabelled { // log-odds are doubled
+			σ := func(p float64) float64 { return p * p / (p*p + (1-p)*(1-p)) }
+			e.P, e.Low, e.High = σ(e.P), σ(e.Low), σ(e.High)
+		}
+	}
+	for _, c := range []struct {
+		lines []*stream.JournalEntry
+		want  string
+	}{
+		{lines, ""},
+		{slices.Concat(lines, sure[8000:]), "the last 500 labelled answers have the slope 0."},
+		{sure[9000:9100], ""}, // too few
+	} {
+		got := Of(slices.Values(c.lines), 20_000, nil)[0].Expected.Withdrawn
+		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	few := Figures{Labelled: 600, Answers: 1201, newest: newInterval(.2, .1, .3)}
+	most := few
+	if most.Answers = 1200; SlopeReason(&few) != "" || SlopeReason(&most) == "" {
+		t.Errorf("few: %q, most: %q", SlopeReason(&few), SlopeReason(&most))
+	}
+}
+
 // What a model answered while an incident was open is counted apart, and labels of it prove nothing. While one is
 // open now, nothing is known.
 func TestDoubtsLeaveOut(t *testing.T) {

@@ -50,9 +50,11 @@ type Figures struct {
 	Expected *Expected `json:"expected,omitempty"` // nil if nobody counted the answers
 	Lost     int       `json:"ham_lost"`           // labelled ham that was answered spam
 	Missed   int       `json:"spam_missed"`        // labelled spam that was answered ham or unsure
+
+	newest Interval // slope of the newest slopeOf labelled answers
 }
 
-// FiguresOf computes those of matches, without door, tenant and answers. O(N log N).
+// FiguresOf computes those of matches, the newest last, without door, tenant and answers. O(N log N).
 func FiguresOf(matches []Match) (f Figures) {
 	f.Labelled = len(matches)
 	n := float64(len(matches))
@@ -91,12 +93,20 @@ func FiguresOf(matches []Match) (f Figures) {
 	f.LogLoss, f.Bias = mean(loss, squares, n), mean(bias, biases, n)
 	f.LogLoss.Low = max(0, f.LogLoss.Low)
 	f.ROCA = newInterval(eval.ROCAInterval(points, z90))
-	line := eval.Calibrate(slices.Values(points))
-	spread := z90 * float64(line.SlopeError)
-	f.Slope = newInterval(float64(line.Slope), float64(line.Slope)-spread, float64(line.Slope)+spread)
+	f.Slope = slope(points)
+	f.newest = f.Slope
+	if len(points) > slopeOf {
+		f.newest = slope(points[len(points)-slopeOf:])
+	}
 	slices.Sort(delays)
 	f.DelayMedian, f.DelayNineTenths = quantile(delays, 0.5), quantile(delays, 0.9)
 	return f
+}
+
+func slope(points []eval.Point) Interval {
+	line := eval.Calibrate(slices.Values(points))
+	spread := z90 * float64(line.SlopeError)
+	return newInterval(float64(line.Slope), float64(line.Slope)-spread, float64(line.Slope)+spread)
 }
 
 // wilson returns k of n with Wilson's interval (Wilson 1927).
