@@ -62,7 +62,7 @@ func (c *Contradiction) Add(p, high float64, wrong bool) {
 		}
 		r.since.Verdicts++
 		r.since.Expected += p
-		r.ratio /= 1 + (k-1)*q
+		r.ratio /= 1 + float64((k-1)*q)
 		if wrong {
 			r.since.Wrong++
 			r.ratio = min(k*r.ratio, most)
