@@ -19,9 +19,18 @@ import (
 //	 "model": "default/0123456789ab", "door": "spamd", "tenant": "example.org", "ms": 0.42,
 //	 "request": "a1"}
 //
-// Or it is the label that a learner learnt later for that message. Then it has these fields alone:
+// Or it is a label that a learner learnt for a message. Then it has these fields alone:
 //
 //	{"time": "2026-11-20T10:09:00Z", "id": "5f3c…", "label": "ham", "source": "users", "model": "default"}
+//
+// If the label is more likely false than true, it has some more. P is then what the model said before it
+// learnt the label. The line takes some 230 bytes.
+//
+//	{"time": …, "id": …, "label": …, "source": …, "model": …,
+//	 "tenant": "example.org", "p": 0.9871, "phi": 0.0312, "offset": 4711}
+//
+// The next label of that message has a line too, and so has the withdrawal of the label: that line has
+// "withdrawn": true.
 type JournalEntry struct {
 	Time      time.Time `json:"time"`                 // of the answer, UTC
 	ID        string    `json:"id,omitempty"`         // identity of a mail, by mail.Identity
@@ -38,17 +47,35 @@ type JournalEntry struct {
 	Request   string    `json:"request,omitempty"` // the id of the request where it had one, as Unaddressed returns it
 	Rule      RuleName  `json:"rule,omitempty"`    // of the verdict; empty: the scorer's fixed thresholds
 
-	Label  Label  `json:"-"` // not zero: the line is a label
-	Source string `json:"-"` // of the label, as Unaddressed returns it
+	Label     Label  `json:"-"` // not zero: the line is a label
+	Source    string `json:"-"` // of the label, as Unaddressed returns it
+	Doubt     *Doubt `json:"-"` // of a label that is more likely false than true; else nil
+	Withdrawn bool   `json:"-"` // the label was withdrawn
+}
+
+// A Doubt says of a label why it is doubted, and where it is.
+type Doubt struct {
+	Phi    float64 // probability that the label is true, below ½
+	Offset int64   // of the label's event in the model's log
 }
 
 // A journalLabel is a label's line.
 type journalLabel struct {
-	Time   time.Time `json:"time"`
-	ID     string    `json:"id"`
-	Label  string    `json:"label"`
-	Source string    `json:"source"`
-	Model  string    `json:"model"`
+	Time      time.Time `json:"time"`
+	ID        string    `json:"id"`
+	Label     string    `json:"label"`
+	Source    string    `json:"source"`
+	Model     string    `json:"model"`
+	Withdrawn bool      `json:"withdrawn,omitempty"`
+	*journalDoubt
+}
+
+// A journalDoubt is what the line of a doubtful label has besides.
+type journalDoubt struct {
+	Tenant string  `json:"tenant"`
+	P      float64 `json:"p"`
+	Phi    float64 `json:"phi"`
+	Offset int64   `json:"offset"`
 }
 
 // JournalReasons is how many reasons an entry names.
@@ -58,7 +85,12 @@ const JournalReasons = 3
 func (e *JournalEntry) AppendJSON(dst []byte) ([]byte, error) {
 	var line any = e
 	if e.Label != 0 {
-		line = journalLabel{e.Time, e.ID, e.Label.String(), e.Source, e.Model}
+		label := journalLabel{Time: e.Time, ID: e.ID, Label: e.Label.String(), Source: e.Source, Model: e.Model,
+			Withdrawn: e.Withdrawn}
+		if e.Doubt != nil {
+			label.journalDoubt = &journalDoubt{e.Tenant, e.P, e.Doubt.Phi, e.Doubt.Offset}
+		}
+		line = label
 	}
 	b, err := json.Marshal(line)
 	if err != nil {
@@ -71,8 +103,11 @@ func (e *JournalEntry) AppendJSON(dst []byte) ([]byte, error) {
 func DecodeJournalEntry(line []byte) (e JournalEntry, err error) {
 	var read struct {
 		JournalEntry
-		Label  string `json:"label"`
-		Source string `json:"source"`
+		Label     string   `json:"label"`
+		Source    string   `json:"source"`
+		Withdrawn bool     `json:"withdrawn"`
+		Phi       *float64 `json:"phi"`
+		Offset    int64    `json:"offset"`
 	}
 	if err = json.Unmarshal(line, &read); err != nil {
 		return JournalEntry{}, fmt.Errorf("line of the journal in JSON: %w", plainJSONError(err))
@@ -87,7 +122,10 @@ func DecodeJournalEntry(line []byte) (e JournalEntry, err error) {
 	if e.Label, err = ParseLabel(read.Label); err != nil {
 		return JournalEntry{}, fmt.Errorf("line of the journal in JSON: %w", err)
 	}
-	e.Source = read.Source
+	e.Source, e.Withdrawn = read.Source, read.Withdrawn
+	if read.Phi != nil {
+		e.Doubt = &Doubt{*read.Phi, read.Offset}
+	}
 	return e, nil
 }
 

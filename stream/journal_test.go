@@ -43,6 +43,22 @@ func TestJournalEntryInJSON(t *testing.T) {
 	if got, err = DecodeJournalEntry(line); err != nil || !cmp.Equal(label, got) {
 		t.Errorf("a label is read as %+v, %v", got, err)
 	}
+	withdrawn := label
+	withdrawn.Withdrawn = true
+	doubtful := label
+	doubtful.Tenant, doubtful.P, doubtful.Doubt = "example.org", 0, &Doubt{Phi: .25, Offset: 0}
+	for want, e := range map[string]JournalEntry{
+		`"model":"default","withdrawn":true}`:                                   withdrawn,
+		`"model":"default","tenant":"example.org","p":0,"phi":0.25,"offset":0}`: doubtful,
+	} {
+		line, err := e.AppendJSON(nil)
+		if err != nil || !strings.HasSuffix(string(line), want+"\n") {
+			t.Errorf("a line is %s, %v, want %s", line, err, want)
+		}
+		if got, err := DecodeJournalEntry(line); err != nil || !cmp.Equal(e, got) {
+			t.Errorf("%s is read as %+v, %v", line, got, err)
+		}
+	}
 	for _, bad := range []string{"", "{", "[]", "{}", `{"verdict":"spam"}`, `{"time":"yesterday"}`,
 		`{"time":"2026-11-20T10:00:00Z","label":"ham"}`, `{"time":"2026-11-20T10:00:00Z","id":"a","label":"jam"}`} {
 		if e, err := DecodeJournalEntry([]byte(bad)); err == nil {

@@ -189,10 +189,15 @@ func TestServiceCountsItsOwnLabels(t *testing.T) {
 		}
 		j.lines <- labelled(0, stream.Ham, time.Minute) // another learner's, or of before a restart
 		synctest.Wait()
-		s.Labelled(id(1), "ann@example.org", stream.Spam, noon.Add(time.Minute))
-		s.Labelled(id(1), "ann@example.org", stream.Ham, noon.Add(time.Hour)) // corrected
-		s.Labelled(id(9), "users", stream.Spam, noon.Add(time.Second))        // its answer comes late
-		s.Labelled(id(77), "users", stream.Spam, noon)                        // never answered
+		learn := func(n int, label stream.Label, source string, after time.Duration) {
+			e := labelled(n, label, after)
+			e.Source = source
+			s.Labelled(*e)
+		}
+		learn(1, stream.Spam, "ann@example.org", time.Minute)
+		learn(1, stream.Ham, "ann@example.org", time.Hour) // corrected
+		learn(9, stream.Spam, "users", time.Second)        // its answer comes late
+		learn(77, stream.Spam, "users", 0)                 // never answered
 		j.lines <- decided(9, .1, 0)
 		synctest.Wait()
 		close(work)
@@ -243,7 +248,7 @@ func TestServiceShowsContradictions(t *testing.T) {
 			}
 			s.take(e)
 			if i%2 == 1 && i < 60 {
-				s.Labelled(e.ID, "users", stream.Spam, begin.Add(time.Second))
+				s.Labelled(stream.JournalEntry{Time: begin.Add(time.Second), ID: e.ID, Label: stream.Spam, Source: "users"})
 			}
 		}
 		const help = `
@@ -268,7 +273,7 @@ func TestServiceIsBounded(t *testing.T) {
 		e := decided(i, .99, 0)
 		e.Tenant = fmt.Sprint("tenant ", i%100)
 		s.take(e)
-		s.Labelled(e.ID, "users", stream.Spam, noon)
+		s.Labelled(*labelled(i, stream.Spam, 0))
 	}
 	if n := testutil.CollectAndCount(s.total); n != mostGroups+1 || len(s.groups) != mostGroups+1 {
 		t.Errorf("%d series and %d groups of 100 tenants", n, len(s.groups))

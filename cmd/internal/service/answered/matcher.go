@@ -133,6 +133,21 @@ func (m *Matcher) Add(e *stream.JournalEntry) (Match, bool) {
 // its line was one of them.
 func (m *Matcher) Decisions() int64 { return m.decisions }
 
+// labelledAfter returns the last label of a message whose label is e, if it was given later than e.
+func (m *Matcher) labelledAfter(e *stream.JournalEntry) (later stream.JournalEntry, ok bool) {
+	id, ok := parse(e.ID)
+	if !ok {
+		return later, false
+	}
+	i, ok := m.at[id]
+	if !ok || m.ring[i].label == stream.Unlabelled || m.ring[i].labelled <= e.Time.UnixMicro() {
+		return later, false
+	}
+	at := &m.ring[i]
+	return stream.JournalEntry{Time: time.UnixMicro(at.labelled).UTC(), ID: e.ID, Label: at.label, Source: at.source.Value()},
+		true
+}
+
 // older reports whether a label's time is before that of a decision.
 func older(label, decided int64) bool { return label < decided-Skew.Microseconds() }
 

@@ -44,6 +44,7 @@ type Service struct {
 	mu      sync.Mutex
 	matcher *Matcher
 	record  *Record
+	doubts  doubts
 	groups  map[group]*window
 	numbers map[group]int // in record; at most mostGroups, and others
 }
@@ -66,10 +67,10 @@ func NewService(model string, follow Follower, write journal.Write, remembered i
 		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	s := &Service{follow: follow, model: model, log: log, matcher: NewMatcher(remembered), record: NewRecord(remembered),
-		groups: map[group]*window{}, numbers: map[group]int{}}
+		doubts: doubts{}, groups: map[group]*window{}, numbers: map[group]int{}}
 	counters := journal.Counters{
 		Written: counter("hamlet_learner_journal_lines_total",
-			"Labels of answered messages that were written into the journal of decisions."),
+			"Labels that were written into the journal of decisions: of answered messages, and doubtful ones."),
 		Lost: counter("hamlet_learner_journal_lost_total",
 			"Labels that were not written, because too many waited or the learner stopped."),
 		Failing: factory.NewGauge(prometheus.GaugeOpts{Name: "hamlet_learner_journal_failing",
@@ -119,6 +120,8 @@ func (s *Service) Beside(work func(context.Context) error) func(context.Context)
 func (s *Service) take(e *stream.JournalEntry) {
 	s.mu.Lock()
 	nth := s.matcher.Decisions()
+	later, known := s.matcher.labelledAfter(e)
+	settled := s.doubts.read(e, known)
 	m, ok := s.matcher.Add(e)
 	if s.matcher.Decisions() > nth {
 		s.record.Add(nth, e, s.number(group{e.Door, e.Tenant}), false)
@@ -127,35 +130,52 @@ func (s *Service) take(e *stream.JournalEntry) {
 		s.show(&m)
 	}
 	s.mu.Unlock()
+	if settled {
+		s.write(later)
+	}
 	if ok && e.Label == stream.Unlabelled { // the label came first, from this learner
-		s.count(&m, e.ID)
+		s.count(&m)
+		s.write(stream.JournalEntry{Time: m.Labelled, ID: e.ID, Label: m.label(), Source: m.Source})
 	}
 }
 
-// Labelled takes a label that a learner has learnt for a message: at is when the record was
-// written. It never waits.
-func (s *Service) Labelled(identity, source string, label stream.Label, at time.Time) {
-	e := stream.JournalEntry{Time: at, ID: identity, Label: label, Source: stream.Unaddressed(source)}
+// Labelled takes a label that a learner has learnt for a message, or has withdrawn. Its time is when
+// the record was written. The label goes into the journal if it is the first or another one of an
+// answered message, if it is doubtful, and if the label before it was. Labelled never waits.
+func (s *Service) Labelled(e stream.JournalEntry) {
+	e.Source, e.Tenant = stream.Unaddressed(e.Source), stream.Unaddressed(e.Tenant)
 	s.mu.Lock()
-	m, ok := s.matcher.Add(&e)
-	if ok {
-		s.show(&m)
+	wanted := s.doubts.learnt(&e)
+	var m Match
+	var ok bool
+	if !e.Withdrawn {
+		if m, ok = s.matcher.Add(&e); ok {
+			s.show(&m)
+		}
 	}
 	s.mu.Unlock()
 	if ok {
-		s.count(&m, identity)
+		s.count(&m)
+	}
+	if ok || wanted {
+		s.write(e)
 	}
 }
 
-// count counts a match of this learner's label, and writes the label into the journal.
-func (s *Service) count(m *Match, identity string) {
-	s.keeper.Offer(stream.JournalEntry{Time: m.Labelled, ID: identity, Label: m.label(), Source: m.Source, Model: s.model})
+// count counts a match of this learner's label.
+func (s *Service) count(m *Match) {
 	if m.Before != stream.Unlabelled {
 		return // it was counted with its first label
 	}
 	g := s.shown(m)
 	s.total.WithLabelValues(g.door, g.tenant, string(m.Verdict), m.label().String()).Inc()
 	s.delay.WithLabelValues(g.door).Observe(m.Delay.Seconds())
+}
+
+// write writes a label into the journal.
+func (s *Service) write(e stream.JournalEntry) {
+	e.Model = s.model
+	s.keeper.Offer(e)
 }
 
 // shown returns the group by whose name a match is shown.

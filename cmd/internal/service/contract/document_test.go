@@ -89,7 +89,8 @@ var channels = slices.Concat([]channel{
 	{
 		name: "decisionLabels", address: nats.JournalLabelSubject("{model}"), stream: nats.JournalStream,
 		carries: []string{"DecisionLabel"}, sends: true,
-		says: "The labels that learners learnt for these messages. A message has one or more lines.",
+		says: "The labels that learners learnt for these messages, and all that are more likely false than true. " +
+			"A message has one or more lines.",
 	},
 	{
 		name: "audit", address: nats.AuditSubject("{model}"), stream: nats.AuditStream, carries: []string{"Action"},

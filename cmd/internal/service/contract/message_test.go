@@ -151,7 +151,7 @@ func messages(eventProto string) Schema {
 		with(contentType(stream.ContentTypeJSON), messageID), Ref("Alert"))
 	add("Decision", lines, "One line of the journal of decisions. It holds nothing of the message's text and no address.",
 		messageID, Ref("Decision"))
-	add("DecisionLabel", lines, "The label that was learnt later for a message.", messageID, Ref("DecisionLabel"))
+	add("DecisionLabel", lines, "The label that was learnt for a message.", messageID, Ref("DecisionLabel"))
 	add("Action", stream.ContentTypeJSON, "One line of the audit.", messageID, Ref("Action"))
 	add("Waiting", stream.ContentTypeProtobuf, "A hamlet.v1.Event that assumes an answer.",
 		messageID, protobuf(eventProto))

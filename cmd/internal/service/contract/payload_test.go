@@ -157,8 +157,17 @@ func standing() Schema {
 
 func decisionLabel() Schema {
 	return object(Schema{
-		"time": instant, "id": Schema{"type": "string", "description": "Identity of the mail."},
+		"time": instant, "id": Schema{"type": "string", "description": "Identity of the message."},
 		"label":  Schema{"type": "string", "enum": []string{stream.Spam.String(), stream.Ham.String()}},
 		"source": text, "model": text,
+		"withdrawn": Schema{"type": "boolean", "enum": []bool{true}, "description": "The label was withdrawn."},
+		"tenant": Schema{"type": "string",
+			"description": "Of a doubtful label: # and digits of its SHA-256 if it may be an address."},
+		"p": Schema{"type": "number", "minimum": 0, "maximum": 1,
+			"description": "Of a doubtful label: the probability of spam before it was learnt."},
+		"phi": Schema{"type": "number", "minimum": 0, "exclusiveMaximum": 0.5,
+			"description": "Of a doubtful label: the probability that it is true."},
+		"offset": Schema{"type": "integer", "minimum": 0,
+			"description": "Of a doubtful label: the offset of its event in the model's log."},
 	}, "time", "id", "label", "source", "model")
 }

@@ -98,7 +98,10 @@ func fullAction() stream.AuditEntry {
 }
 
 var (
-	label  = stream.JournalEntry{Time: full[time.Time](), ID: "5f3c", Label: stream.Spam, Source: "users", Model: "default"}
+	label   = stream.JournalEntry{Time: full[time.Time](), ID: "5f3c", Label: stream.Spam, Source: "users", Model: "default"}
+	doubted = stream.JournalEntry{
+		Time: full[time.Time](), ID: "5f3c", Label: stream.Spam, Source: "users", Model: "default", Withdrawn: true, Tenant: "t", P: .1, Doubt: &stream.Doubt{Phi: .2, Offset: 3},
+	}
 	learnt = stream.Event{
 		ID: "1", Source: "s", Tenant: "t", Label: stream.Spam, Body: stream.Body{Kind: stream.Text, Text: "x"},
 		Sampled: stream.Sampled{Probability: 0.5, Least: 0.02, Why: stream.SampledReview},
@@ -148,8 +151,10 @@ func TestPayloadsAgainstEncoders(t *testing.T) {
 	check("Decision", b, err, true)
 	b, err = (&stream.JournalEntry{Verdict: stream.DecideHam}).AppendJSON(nil)
 	check("Decision", b, err, false)
-	b, err = label.AppendJSON(nil)
+	b, err = doubted.AppendJSON(nil)
 	check("DecisionLabel", b, err, true)
+	b, err = label.AppendJSON(nil)
+	check("DecisionLabel", b, err, false)
 
 	action := fullAction()
 	b, err = action.AppendJSON(nil)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"slices"
-	"time"
 
 	"hamlet/state"
 	"hamlet/stream"
@@ -67,13 +66,6 @@ type unpublished struct {
 	alert   *stream.Alert
 	said    bool // the alert was logged and counted
 	label   *givenLabel
-}
-
-// A givenLabel is what Answered.Labelled takes.
-type givenLabel struct {
-	identity, source string
-	label            stream.Label
-	at               time.Time
 }
 
 func (k *backlog) len() int { return len(k.items) + len(k.labels) }

@@ -8,7 +8,62 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/algos/eval"
+	"hamlet/algos/model"
+	"hamlet/stream"
 )
+
+// A givenLabel is what Answered.Labelled takes, while a standby keeps it.
+type givenLabel struct {
+	identity, source string
+	label            stream.Label
+	at               time.Time
+	withdrawn        bool
+	doubt            *doubt // nil: the label is not doubtful
+}
+
+// A doubt is what the journal says of a doubtful label besides.
+type doubt struct {
+	tenant string
+	p      float64 // of spam, before the label was learnt
+	stream.Doubt
+}
+
+// matureAt is how many events a model has learnt before people are told which labels it doubts. Before
+// that it knows too little of mail.
+const matureAt = 100
+
+// given returns the label that an event has given a message, or has withdrawn, if somebody wants to
+// know it. events is the model's event count. A label is doubtful if φ < ½, the model is mature, and
+// the label counts for something: nobody need look at what a muted source says.
+func given(r *stream.Record, in *incoming, applied *Applied, events uint64) (g givenLabel, wanted bool) {
+	e := &in.Event
+	g = givenLabel{identity: in.identity, source: e.Source, label: e.Label, at: r.Time}
+	switch receipt := applied.Effect.Receipt; {
+	case in.identity == "":
+		return g, false
+	case applied.Outcome.Taught():
+	case applied.Outcome == Unlearned && receipt != nil && receipt.Outcome == model.Withdrawn:
+		if g.withdrawn, g.label = true, stream.Ham; receipt.Spam {
+			g.label = stream.Spam
+		}
+		return g, true
+	default:
+		return g, false
+	}
+	if effect := &applied.Effect; effect.Phi < 0.5 && effect.Standing > 0 && events > matureAt {
+		g.doubt = &doubt{e.Tenant, effect.Prediction.P(), stream.Doubt{Phi: effect.Phi, Offset: r.Offset}}
+		return g, true
+	}
+	return g, e.Body.Kind == stream.Mail || e.Action != stream.Learn
+}
+
+func (g *givenLabel) entry() stream.JournalEntry {
+	e := stream.JournalEntry{Time: g.at, ID: g.identity, Label: g.label, Source: g.source, Withdrawn: g.withdrawn}
+	if d := g.doubt; d != nil {
+		e.Tenant, e.P, e.Doubt = d.tenant, d.p, &d.Doubt
+	}
+	return e
+}
 
 // sourceMetrics count labels by source, in a bounded number of series. A source gets
 // series of its own with its tenth doubtful label, if fewer than fifty have them, and

@@ -7,16 +7,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"hamlet/state"
 	"hamlet/stream"
 )
 
-// heard counts labels.
+// heard counts the labels that are not doubtful.
 type heard struct{ atomic.Int32 }
 
-func (h *heard) Labelled(string, string, stream.Label, time.Time) { h.Add(1) }
+func (h *heard) Labelled(e stream.JournalEntry) {
+	if e.Doubt == nil {
+		h.Add(1)
+	}
+}
 
 // mails returns n labelled mails, the first of which has the number from.
 func mails(t *testing.T, from, n int) []stream.Record {

@@ -76,10 +76,12 @@ type Store interface {
 
 // Answered wants to know what label a message got.
 type Answered interface {
-	// Labelled takes a label of the mail with this identity ([mail.Identity]) once it is learnt;
-	// at is the time of its record. It must not wait. A learner that becomes active tells the
-	// labels since the last save, at most the newest 32,768.
-	Labelled(identity, source string, label stream.Label, at time.Time)
+	// Labelled takes a label of the message with this identity ([mail.Identity]) once it is learnt or
+	// withdrawn; its time is that of the record. The entry has Doubt, P and Tenant if the label is
+	// more likely false than true. Of texts and vectors it takes these labels, and what corrects or
+	// withdraws one. It must not wait. A learner that becomes active tells the labels since the last
+	// save, at most the newest 32,768.
+	Labelled(e stream.JournalEntry)
 }
 
 // Saved takes a checkpoint that was just saved or loaded, with the version's number, and its model, which learns
@@ -104,7 +106,7 @@ type Config struct {
 	SaveBytes   int64               // about, that saves write in a minute: see affords; 0: any number
 	AdoptConfig bool                // continue a model that was made with another configuration
 	Observe     func(Applied)       // called in order for each record; may be nil
-	Answered    Answered            // told of the labels of mail; nil: nobody wants them
+	Answered    Answered            // told of labels; nil: nobody wants them
 	Saved       Saved               // nil: no scorer is in this process
 	Unasked     bool                // nobody waits for a model: the first save is after SaveEvery, not at once
 	Announce    func(*stream.Alert) // called once for each change of an alarm; default: log it

@@ -366,7 +366,7 @@ func (w *worker) publishBacklog(items []unpublished) {
 				w.l.cfg.Metrics.alert(k.alert)
 			}
 		case k.label != nil:
-			w.l.cfg.Answered.Labelled(k.label.identity, k.label.source, k.label.label, k.label.at)
+			w.l.cfg.Answered.Labelled(k.label.entry())
 		}
 	}
 }

@@ -89,7 +89,7 @@ type worker struct {
 type incoming struct {
 	example.Incoming
 	err      error
-	identity string // of a mail, if somebody wants to know
+	identity string // of the message, if somebody wants to know
 }
 
 // Position implements follow.Handler.
@@ -268,7 +268,7 @@ func (in *incoming) body() *model.Body {
 
 func read(r *stream.Record, identify bool) (in incoming) {
 	in.Incoming, in.err = example.Read(r.Headers, r.Value)
-	if identify && in.err == nil && in.Parsing.Mail != nil {
+	if identify && in.err == nil && in.Standing == nil {
 		in.identity = in.Example.Identity
 		if in.Example.Action == model.Correct {
 			in.identity = in.Example.Of
@@ -361,17 +361,15 @@ func (w *worker) handOn(r *stream.Record, in *incoming, applied *Applied) {
 	if trace := stream.RecordTrace(r.Headers); trace != "" && holds {
 		w.log.Debug("applied", "trace", trace.ID(), "offset", r.Offset, "outcome", applied.Outcome.String())
 	}
-	if applied.Outcome.Taught() {
-		switch label := (givenLabel{in.identity, in.Event.Source, in.Event.Label, r.Time}); {
-		case in.identity == "":
-		case !holds:
-			w.withheld = append(w.withheld, unpublished{label: &label})
-		default:
-			w.l.cfg.Answered.Labelled(label.identity, label.source, label.label, label.at)
-		}
-		if holds && !w.l.silent() {
-			w.doubts.note(w.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
-		}
+	switch label, ok := given(r, in, applied, w.model.Events()); {
+	case !ok:
+	case !holds:
+		w.withheld = append(w.withheld, unpublished{label: &label})
+	default:
+		w.l.cfg.Answered.Labelled(label.entry())
+	}
+	if applied.Outcome.Taught() && holds && !w.l.silent() {
+		w.doubts.note(w.log, time.Now(), applied.Event.Source, applied.Effect.Phi)
 	}
 }
 
