@@ -14,6 +14,7 @@ import (
 	"hamlet/cmd/internal/offline/pipe"
 	"hamlet/cmd/internal/operate/backup"
 	"hamlet/cmd/internal/operate/console"
+	"hamlet/cmd/internal/operate/doubtful"
 	"hamlet/cmd/internal/operate/eventlog"
 	"hamlet/cmd/internal/operate/history"
 	"hamlet/cmd/internal/operate/incidents"
@@ -50,6 +51,7 @@ type grammar struct {
 	Alarms   incidents.Command `cmd:"" help:"Show open and past incidents: what was suspected, named, cleared and withdrawn."`
 	History  history.Command   `cmd:"" help:"Show what scorers answered, from the journal of decisions."`
 	Review   review.Command    `cmd:"" help:"List the messages whose label would teach most; show them, say what they are."`
+	Doubtful doubtful.Command  `cmd:"" help:"List the labels that are more likely false than true; confirm them, or turn them around."`
 	Learn    learn.Command     `cmd:"" help:"Say what messages are: spam, ham, or to be forgotten."`
 	Env      envCommand        `cmd:"" help:"Print how other programs reach a running up."`
 	Token    tokens.Command    `cmd:"" help:"Make tokens, which say who may teach over HTTP."`

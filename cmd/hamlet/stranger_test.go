@@ -62,11 +62,17 @@ func startUp(t testing.TB, args ...string) *runningUp {
 	if err := os.WriteFile(file, []byte("spam\twin a prize\nham\tlunch on friday\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return startUpOn(t, append([]string{file, "--format=text", "--table-bits=10"}, args...)...)
+}
+
+// startUpOn starts hamlet up and waits until it serves.
+func startUpOn(t testing.TB, args ...string) *runningUp {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	u := &runningUp{stderr: new(watched)}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"up", file, "--format=text", "--table-bits=10", "--save-every=50ms", "--listen-nats=127.0.0.1:0"}, args...),
+		ended <- run(ctx, append([]string{"up", "--save-every=50ms", "--listen-nats=127.0.0.1:0"}, args...),
 			cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: u.stderr})
 	}()
 	u.stop = sync.OnceValue(func() error {

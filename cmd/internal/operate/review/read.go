@@ -39,13 +39,51 @@ type Reader struct {
 
 	turn   chan struct{}        // holds a value while somebody reads; he alone uses what follows
 	top    nats.JournalPosition // of the newest answer that was read
-	labels time.Time            // labels up to then have been read
-	next   time.Time            // before that Refresh reads nothing
+	labels Labels
+	next   time.Time // before that Refresh reads nothing
+}
+
+// Labels reads the labels of a model's journal, each time those that have come since. It is for one
+// goroutine.
+type Labels struct {
+	conn  *natsgo.Conn
+	model string
+	read  time.Time // labels up to then have been read
+}
+
+// NewLabels returns a reader of a model's labels on conn, which the caller closes.
+func NewLabels(conn *natsgo.Conn, model string) Labels { return Labels{conn: conn, model: model} }
+
+// Read calls take for each label since a time that it has not read before, the oldest first, and maybe
+// again for some of the last. If ctx ends before, it returns false and goes on from there the next time.
+func (l *Labels) Read(ctx context.Context, since time.Time, take func(*stream.JournalEntry)) (all bool, err error) {
+	began, until := time.Now(), time.Time{}
+	if l.read.After(since) {
+		since = l.read
+	}
+	for e, err := range nats.ReadJournalLabels(ctx, l.conn, l.model, since) {
+		switch {
+		case errors.As(err, new(*nats.MessageError)):
+			continue
+		case ended(ctx, err):
+			if !until.IsZero() {
+				l.read = until.Add(-lateness)
+			}
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		until = e.Time
+		take(&e)
+	}
+	l.read = began.Add(-lateness)
+	return true, nil
 }
 
 // NewReader returns a reader of a model's journal on conn, which the caller closes.
 func NewReader(conn *natsgo.Conn, model string, window time.Duration) *Reader {
-	return &Reader{Queue: NewQueue(), conn: conn, model: model, window: window, turn: make(chan struct{}, 1)}
+	return &Reader{Queue: NewQueue(), conn: conn, model: model, window: window, turn: make(chan struct{}, 1),
+		labels: NewLabels(conn, model)}
 }
 
 // Since returns the time from which on answers count.
@@ -91,31 +129,13 @@ func ended(ctx context.Context, err error) bool {
 }
 
 func (r *Reader) readLabels(ctx context.Context) error {
-	began, until, since, n := time.Now(), time.Time{}, r.Since(), 0
-	if r.labels.After(since) {
-		since = r.labels
-	}
-	for e, err := range nats.ReadJournalLabels(ctx, r.conn, r.model, since) {
-		switch {
-		case errors.As(err, new(*nats.MessageError)):
-			continue
-		case ended(ctx, err):
-			if n > 0 {
-				r.labels = until.Add(-lateness) // from there the next time
-			}
-			return nil
-		case err != nil:
-			return err
-		}
-		n++
-		until = e.Time
+	_, err := r.labels.Read(ctx, r.Since(), func(e *stream.JournalEntry) {
 		if r.OnLabel != nil {
-			r.OnLabel(&e)
+			r.OnLabel(e)
 		}
-		r.Add(&e)
-	}
-	r.labels = began.Add(-lateness)
-	return nil
+		r.Add(e)
+	})
+	return err
 }
 
 func (r *Reader) readAnswers(ctx context.Context) error {

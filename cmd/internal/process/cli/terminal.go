@@ -65,6 +65,50 @@ func ReadSecret(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
+// controlC and controlD are what a terminal without line editing gives for ^C and ^D.
+const (
+	controlC = 3
+	controlD = 4
+)
+
+// ReadKey reads one byte. A terminal gives it without the key Enter, and is as before afterwards, also when
+// ctx ends. Its ^C and ^D are the end of the input.
+func ReadKey(ctx context.Context, in io.Reader) (byte, error) {
+	var key [1]byte
+	if !IsTerminal(in) {
+		_, err := io.ReadFull(in, key[:])
+		return key[0], err
+	}
+	if r, ok := in.(*interruptible); ok {
+		in = r.from
+	}
+	fd := int(in.(*os.File).Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return 0, err
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.ReadFull(in, key[:])
+		read <- err
+	}()
+	select {
+	case err = <-read:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if restored := term.Restore(fd, before); restored != nil {
+		return 0, fmt.Errorf("give the terminal its lines back: %w", restored)
+	}
+	switch {
+	case err != nil:
+		return 0, err
+	case key[0] == controlC || key[0] == controlD:
+		return 0, io.EOF
+	}
+	return key[0], nil
+}
+
 // An interruptible is a reader that gives up when a context ends. A read of
 // standard input alone cannot be interrupted: a pipe may be quiet for hours.
 type interruptible struct {

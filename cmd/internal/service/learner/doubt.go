@@ -9,6 +9,7 @@ import (
 
 	"hamlet/algos/eval"
 	"hamlet/algos/model"
+	"hamlet/algos/trust"
 	"hamlet/stream"
 )
 
@@ -33,9 +34,9 @@ type doubt struct {
 const matureAt = 100
 
 // given returns the label that an event has given a message, or has withdrawn, if somebody wants to
-// know it. events is the model's event count. A label is doubtful if φ < ½, the model is mature, and
-// the label counts for something: nobody need look at what a muted source says.
-func given(r *stream.Record, in *incoming, applied *Applied, events uint64) (g givenLabel, wanted bool) {
+// know it. A label is doubtful if φ < ½ and the model is mature, but nobody need look at what a muted
+// source says.
+func given(m *model.Model, r *stream.Record, in *incoming, applied *Applied) (g givenLabel, wanted bool) {
 	e := &in.Event
 	g = givenLabel{identity: in.identity, source: e.Source, label: e.Label, at: r.Time}
 	switch receipt := applied.Effect.Receipt; {
@@ -50,7 +51,7 @@ func given(r *stream.Record, in *incoming, applied *Applied, events uint64) (g g
 	default:
 		return g, false
 	}
-	if effect := &applied.Effect; effect.Phi < 0.5 && effect.Standing > 0 && events > matureAt {
+	if effect := &applied.Effect; effect.Phi < 0.5 && m.Events() > matureAt && m.Role(e.Source) != trust.Muted {
 		g.doubt = &doubt{e.Tenant, effect.Prediction.P(), stream.Doubt{Phi: effect.Phi, Offset: r.Offset}}
 		return g, true
 	}

@@ -361,7 +361,7 @@ func (w *worker) handOn(r *stream.Record, in *incoming, applied *Applied) {
 	if trace := stream.RecordTrace(r.Headers); trace != "" && holds {
 		w.log.Debug("applied", "trace", trace.ID(), "offset", r.Offset, "outcome", applied.Outcome.String())
 	}
-	switch label, ok := given(r, in, applied, w.model.Events()); {
+	switch label, ok := given(w.model, r, in, applied); {
 	case !ok:
 	case !holds:
 		w.withheld = append(w.withheld, unpublished{label: &label})
