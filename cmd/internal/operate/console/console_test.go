@@ -178,7 +178,7 @@ func TestPagesBeforeTheFirstEvent(t *testing.T) {
 	ann := open()
 	first := ann.login("ann")
 	paths := pages(first)
-	for _, want := range []string{"/", "/incidents", "/sources", "/why", "/review", "/history", "/model", "/audit"} {
+	for _, want := range []string{"/", "/incidents", "/sources", "/why", "/review", "/doubtful", "/history", "/model", "/audit"} {
 		if !slices.Contains(paths, want) {
 			t.Errorf("the navigation lacks %s: %v", want, paths)
 		}
@@ -210,10 +210,10 @@ func TestPagesBeforeTheFirstEvent(t *testing.T) {
 
 	bob := open()
 	seen := pages(bob.login("bob"))
-	if slices.Contains(seen, "/audit") || slices.Contains(seen, "/review") || !slices.Contains(seen, "/sources") {
+	if slices.Contains(seen, "/audit") || slices.Contains(seen, "/review") || slices.Contains(seen, "/doubtful") || !slices.Contains(seen, "/sources") {
 		t.Errorf("bob may look, and sees %v", seen)
 	}
-	for _, path := range []string{"/audit", "/review"} {
+	for _, path := range []string{"/audit", "/review", "/doubtful"} {
 		if status, _, _ := bob.get(path); status != http.StatusForbidden {
 			t.Errorf("bob gets %s: %d", path, status)
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"hamlet/cmd/internal/operate/console/audit"
+	"hamlet/cmd/internal/operate/doubtful"
 	"hamlet/cmd/internal/operate/history"
 	"hamlet/cmd/internal/operate/incidents"
 	"hamlet/cmd/internal/operate/model"
@@ -31,6 +32,8 @@ func (c *Console) addPages() {
 	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka, Info: c.info}))
 	c.site.Add(score.Page(c.site, score.Config{NATS: c.cfg.NATS, Kept: c.kept()}))
 	c.site.Add(review.Page(c.site, review.Config{NATS: c.cfg.NATS, Kept: c.kept(), Teacher: c.teacher()}))
+	c.site.Add(doubtful.Page(c.site, doubtful.Config{NATS: c.cfg.NATS,
+		Judge: doubtful.Judge{Logs: c.cfg.Kafka, Topic: c.cfg.Topic, Kept: c.kept(), To: c.teacher()}}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS}))
 	c.site.Add(model.New(c.site, model.Config{Store: c.cfg.Store, Look: follower.Look, Matches: follower.Matches}))
 	c.site.Add(audit.Page(c.site, c.audit))

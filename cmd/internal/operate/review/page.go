@@ -51,8 +51,7 @@ func Page(site *page.Site, cfg Config) page.Page {
 	if cfg.Bound == 0 {
 		cfg.Bound = 5 * time.Second
 	}
-	h := &handler{site: site, cfg: cfg, skipped: skips{sessions: map[string]map[string]bool{}},
-		today: tally{seen: map[string]*given{}}}
+	h := &handler{site: site, cfg: cfg, today: tally{seen: map[string]*given{}}}
 	h.reader = NewReader(cfg.NATS, site.Model, Window)
 	h.reader.OnLabel = h.today.learnt
 	return page.Page{
@@ -69,7 +68,7 @@ type handler struct {
 	site    *page.Site
 	cfg     Config
 	reader  *Reader
-	skipped skips
+	skipped Skips
 	missing absent
 	today   tally
 }
@@ -129,7 +128,7 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) fill(ctx context.Context, v *view, id string, u access.User) {
-	skipped := h.skipped.of(u)
+	skipped := h.skipped.Of(u)
 	if id != "" {
 		v.Asked = true
 		item, _ := h.reader.Item(id)
@@ -237,7 +236,7 @@ func (h *handler) post(w http.ResponseWriter, r *http.Request) {
 		h.site.Fail(w, r, http.StatusBadRequest, "A message is spam, ham, or skipped. This form said something else.")
 		return
 	case what == skip:
-		h.skipped.add(u, id)
+		h.skipped.Add(u, id)
 		http.Redirect(w, r, path, http.StatusSeeOther)
 		return
 	}

@@ -21,17 +21,21 @@ const (
 )
 
 // Skips are the messages that sessions have passed over. A session that skips more than
-// mostSkipped begins again; of more than mostSessions, one is forgotten.
-type skips struct {
+// mostSkipped begins again; of more than mostSessions, one is forgotten. The zero value is ready.
+type Skips struct {
 	mu       sync.Mutex
 	sessions map[string]map[string]bool
 }
 
 func key(u access.User) string { return cmp.Or(u.Session, u.Name) }
 
-func (s *skips) add(u access.User, id string) {
+// Add notes that a user's session has passed over a message.
+func (s *Skips) Add(u access.User, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sessions == nil {
+		s.sessions = map[string]map[string]bool{}
+	}
 	all := s.sessions[key(u)]
 	if all == nil || len(all) == mostSkipped {
 		if all == nil && len(s.sessions) == mostSessions {
@@ -46,7 +50,8 @@ func (s *skips) add(u access.User, id string) {
 	all[id] = true
 }
 
-func (s *skips) of(u access.User) map[string]bool {
+// Of returns the messages that a user's session has passed over.
+func (s *Skips) Of(u access.User) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.sessions[key(u)])
