@@ -11,8 +11,8 @@ import (
 	labels "hamlet/algos/lab/review"
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/lab/experiment"
-	"hamlet/cmd/internal/operate/review"
 	"hamlet/cmd/internal/process/cli"
+	"hamlet/cmd/internal/service/worth"
 )
 
 // Review holds the flags of `hamlet-lab bench review`.
@@ -64,7 +64,7 @@ var choosings = []choosing{
 	{"both", func(p model.Prediction, w labels.Worth, _ *rand.Rand) float64 { return w.Fall * p.P() * (1 - p.P()) }},
 	{"journal", func(p model.Prediction, _ labels.Worth, _ *rand.Rand) float64 {
 		lo, hi := p.Interval(model.Z90)
-		return review.Worth(p.P(), lo, hi)
+		return worth.Of(p.P(), lo, hi)
 	}},
 	{randomChoice, func(_ model.Prediction, _ labels.Worth, r *rand.Rand) float64 { return r.Float64() }},
 }

@@ -12,6 +12,7 @@ import (
 
 	"hamlet/cmd/internal/operate/score"
 	"hamlet/cmd/internal/service/scorer"
+	"hamlet/cmd/internal/service/worth"
 	"hamlet/cmd/internal/web/access"
 	"hamlet/cmd/internal/web/page"
 	"hamlet/stream"
@@ -194,7 +195,7 @@ func (h *handler) settled(m *message, next *Item) bool {
 	}
 	p, lo, hi := m.Fresh.P, m.Fresh.Interval[0], m.Fresh.Interval[1]
 	h.reader.Revalue(m.ID, p, lo, hi)
-	return Worth(p, lo, hi) < next.Worth/2
+	return worth.Of(p, lo, hi) < next.Worth/2
 }
 
 const notKept = "None of these messages was kept, so none can be shown or labelled here."

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"hamlet/cmd/internal/service/worth"
 	"hamlet/stream"
 )
 
@@ -21,7 +22,7 @@ const (
 // An Item is a message that has no label yet.
 type Item struct {
 	stream.JournalEntry         // the newest answer of the journal; Door is that which it came in by first
-	Worth               float64 // see Worth; of the newest answer, also of one that Revalue took
+	Worth               float64 // see worth.Of; of the newest answer, also of one that Revalue took
 }
 
 // A Queue has the messages of a journal that have no label, by what their label would teach.
@@ -78,13 +79,13 @@ func (q *Queue) Add(e *stream.JournalEntry) {
 	switch {
 	case q.labelled[e.ID]:
 	case known == nil:
-		q.items[e.ID] = &Item{JournalEntry: *e, Worth: Worth(e.P, e.Low, e.High)}
+		q.items[e.ID] = &Item{JournalEntry: *e, Worth: worth.Of(e.P, e.Low, e.High)}
 		if len(q.items) > mostItems+mostItems/4 {
 			q.trim()
 		}
 	case e.Time.After(known.Time):
 		door, tenant, messageID := known.Door, known.Tenant, known.MessageID
-		known.JournalEntry, known.Worth = *e, Worth(e.P, e.Low, e.High)
+		known.JournalEntry, known.Worth = *e, worth.Of(e.P, e.Low, e.High)
 		known.Door, known.Tenant, known.MessageID = door, tenant, cmp.Or(messageID, e.MessageID)
 	}
 }
@@ -95,7 +96,7 @@ func (q *Queue) Revalue(identity string, p, lo, hi float64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if item := q.items[identity]; item != nil {
-		item.Worth = Worth(p, lo, hi)
+		item.Worth = worth.Of(p, lo, hi)
 	}
 }
 
@@ -201,6 +202,7 @@ func (item *Item) alike(other Item) bool {
 	if item.MessageID != "" && item.MessageID == other.MessageID {
 		return true
 	}
+	apart := func(a, b float64) float64 { return math.Abs(worth.Logit(a) - worth.Logit(b)) }
 	return item.Tenant == other.Tenant && slices.Equal(item.Reasons, other.Reasons) &&
-		math.Abs(logit(item.Low)-logit(other.Low)) < near && math.Abs(logit(item.High)-logit(other.High)) < near
+		apart(item.Low, other.Low) < near && apart(item.High, other.High) < near
 }

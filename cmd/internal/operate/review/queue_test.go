@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"hamlet/algos/blr"
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/service/worth"
 	"hamlet/stream"
 )
 
@@ -38,26 +38,6 @@ func names(q *Queue, n int, skipped ...int) string {
 		all = append(all, strings.TrimLeft(item.ID, "0"))
 	}
 	return strings.Join(all, " ")
-}
-
-// The worth of an answer is made of the mean and the variance of its log-odds, and is 0 where
-// the interval says nothing.
-func TestWorth(t *testing.T) {
-	for _, c := range []struct{ m, s float64 }{{0, 1}, {2, .5}, {-3, 2}, {1, .1}} {
-		e := answer(1, c.m, c.s, 0)
-		want := blr.Information(c.m, c.s*c.s) * e.P * (1 - e.P)
-		if got := Worth(e.P, e.Low, e.High); math.Abs(got-want) > 1e-9*want {
-			t.Errorf("m %v, s %v: %v, want %v", c.m, c.s, got, want)
-		}
-	}
-	if a, b, c := Worth(.5, .1, .9), Worth(.5, .4, .6), Worth(.99, .9, .999); !(a > b && a > c) {
-		t.Errorf("%v, %v and %v: the first is the most doubtful", a, b, c)
-	}
-	for _, e := range [][3]float64{{.5, .5, .5}, {.5, .6, .9}, {math.NaN(), .1, .9}, {.5, -1, 2}, {0, 0, 0}, {1, 1, 1}, {1, 0, 1}} {
-		if got := Worth(e[0], e[1], e[2]); !(got >= 0 && got < 1e-6) {
-			t.Errorf("%v: %v", e, got)
-		}
-	}
 }
 
 // The most doubtful come first; what has a label, is skipped, too old or much like another does not.
@@ -116,7 +96,7 @@ func TestQueueRevalues(t *testing.T) {
 	}
 	item, ok := q.Item(id(1))
 	if !ok || !item.Time.Equal(first.Time) || item.P != first.P || item.Low != first.Low || item.Verdict != first.Verdict || item.Door != "milter" ||
-		item.Worth != Worth(again.P, again.Low, again.High) {
+		item.Worth != worth.Of(again.P, again.Low, again.High) {
 		t.Errorf("%+v", item)
 	}
 	if best, waiting := q.Best(10, noon.Add(-40*time.Minute), nil, nil); waiting != 1 || best[0].ID != id(2) {
