@@ -25,6 +25,8 @@
 //
 // [Review] labels one message in ten, and compares ways to choose it.
 //
+// [Oracle] lets machines label doubtful mail by the rules of package oracle.
+//
 // [Promise] keeps budgets for lost ham on streams drawn from judged messages.
 //
 // [Withdrawn] says when the number of expected errors is withdrawn after a change of policy.
@@ -76,6 +78,7 @@ type Command struct {
 	Alarms     Alarms     `cmd:"" help:"Inject faults into streams and compare the alarms of the model with other detectors of change."`
 	Selective  Selective  `cmd:"" help:"Label only some of a stream, as people do, and let the model assume the rest of its answers."`
 	Review     Review     `cmd:"" help:"Label one message in ten, chosen by what its label would teach, and compare with other choices."`
+	Oracle     Oracle     `cmd:"" help:"Let a machine that is often wrong label doubtful mail beside people, held to account and not."`
 	Attackers  Attackers  `cmd:"" help:"Let sources lie about a stream, and count the errors on the honest one."`
 	Promise    Promise    `cmd:"" help:"Promise to lose at most a share of ham, and count how often it is broken and what it costs."`
 	Withdrawn  Withdrawn  `cmd:"" help:"Change what counts as spam, and say when the number of expected errors is withdrawn."`
