@@ -70,13 +70,14 @@ func (c *gatewayCommand) check() error {
 		errs = append(errs, settings.Check(c.Kafka))
 	} else if !c.writes() && len(c.Kafka.Kafka) > 0 {
 		errs = append(errs,
-			cli.Usagef("--kafka is for labels, which are taken only with --allow-learn, or made with --self-label"))
+			cli.Usagef("--kafka is for labels, which are taken only with --allow-learn, "+
+				"or made with --self-label or --oracle"))
 	}
 	return errors.Join(errs...)
 }
 
 // writes reports whether the gateway writes labels.
-func (c *gatewayCommand) writes() bool { return c.AllowLearn || c.SelfLabel > 0 }
+func (c *gatewayCommand) writes() bool { return c.AllowLearn || c.SelfLabel > 0 || c.Oracle != "" }
 
 // gatewayFiles are the open files of a gateway beside its connections.
 const gatewayFiles = 256
@@ -133,7 +134,8 @@ func (c *gatewayCommand) connect(s *parts.Set) error {
 		return &cli.UsageError{Err: err}
 	}
 	cfg.Wait = true
-	if c.SelfLabel > 0 && c.SelfLabelNATS == "" { // who only asks may not keep mail
+	// Who only asks may neither keep mail nor read the journal.
+	if c.SelfLabel > 0 && c.SelfLabelNATS == "" || c.Oracle != "" && c.OracleNATS == "" {
 		cfg = settings.WithServiceLogin(cfg)
 	} else {
 		cfg.Login = settings.AskerLogin(cfg)

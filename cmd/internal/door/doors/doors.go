@@ -2,7 +2,7 @@
 // the same flags. What the doors share, such as the fields that they write into mail, is package
 // gateway's.
 //
-//	opened, err := flags.Open(gateway.Config{Asker: client, Registerer: registry, Log: log}, nil)
+//	opened, err := flags.Open(gateway.Config{Asker: client, Registerer: registry, Log: log})
 //	defer opened.Close()
 //	err = opened.Run(ctx)
 package doors
@@ -17,16 +17,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"hamlet/cmd/internal/door/gateway"
 	"hamlet/cmd/internal/door/milter"
-	"hamlet/cmd/internal/door/selflabel"
 	"hamlet/cmd/internal/door/spamd"
 	"hamlet/cmd/internal/process/cli"
 	"hamlet/cmd/internal/service/settings"
+	"hamlet/stream"
 )
 
 // Flags say which doors there are, and what goes through them.
@@ -49,6 +50,7 @@ type Flags struct {
 
 	RspamdFlags
 	SelfLabelFlags
+	OracleFlags
 }
 
 // A door is one protocol: its flag's value and what serves it. Another door is one more
@@ -105,7 +107,7 @@ func (f *Flags) Check() error {
 	}
 	_, err := f.mode()
 	errs = append(errs, err, f.RspamdFlags.check(), f.SelfLabelFlags.check(f.Any()),
-		cli.Range("--memory", f.Memory, 1, 1<<20), f.checkMilter())
+		f.OracleFlags.check(f.Any()), cli.Range("--memory", f.Memory, 1, 1<<20), f.checkMilter())
 	return errors.Join(errs...)
 }
 
@@ -155,7 +157,7 @@ func (f *Flags) mode() (os.FileMode, error) {
 type Doors struct {
 	gateway *gateway.Gateway
 	tenants *gateway.Tenants
-	self    *selflabel.Service // nil: answers are not learnt
+	told    []Listener
 	open    []openDoor
 }
 
@@ -165,9 +167,16 @@ type openDoor struct {
 	handle   handler
 }
 
+// A Listener is told each verdict about a mail server's message, as [gateway.Config] says of Answered,
+// and works while the doors are open.
+type Listener interface {
+	Answered(tenant string, message []byte, verdict *stream.Verdict)
+	Run(ctx context.Context)
+}
+
 // Open takes the addresses of the doors. The flags decide Marks, Deadline and Memory of cfg, and
-// Tenants unless those are open already. Run also runs self, which may be nil, and is told the answers.
-func (f *Flags) Open(cfg gateway.Config, self *selflabel.Service) (_ *Doors, err error) {
+// Tenants unless those are open already. Run also runs the listeners.
+func (f *Flags) Open(cfg gateway.Config, listeners ...Listener) (_ *Doors, err error) {
 	mode, err := f.mode()
 	if err != nil {
 		return nil, err
@@ -179,14 +188,18 @@ func (f *Flags) Open(cfg gateway.Config, self *selflabel.Service) (_ *Doors, err
 	}
 	cfg.Marks, cfg.Deadline, cfg.Memory = f.marks(), f.Deadline, f.Memory<<20
 	cfg.Hints = gateway.Hints{Learn: "--allow-learn", Token: "--token or --tokens"}
-	if self != nil {
-		cfg.Answered = self.Answered
+	if len(listeners) > 0 {
+		cfg.Answered = func(tenant string, message []byte, verdict *stream.Verdict) {
+			for _, l := range listeners {
+				l.Answered(tenant, message, verdict)
+			}
+		}
 	}
 	g, err := gateway.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	all := &Doors{gateway: g, tenants: cfg.Tenants, self: self}
+	all := &Doors{gateway: g, tenants: cfg.Tenants, told: listeners}
 	defer func() {
 		if err != nil {
 			all.Close()
@@ -240,12 +253,13 @@ const readyTimeout = 5 * time.Second
 
 // Run serves until ctx ends or a door fails.
 func (d *Doors) Run(ctx context.Context) error {
-	if d.self != nil { // it ends behind the last answer
-		stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
-		ended := make(chan struct{})
-		go func() { defer close(ended); d.self.Run(stopped) }()
-		defer func() { stop(); <-ended }()
+	stopped, stop := context.WithCancel(context.WithoutCancel(ctx)) // listeners end behind the last answer
+	var listening sync.WaitGroup
+	for _, l := range d.told {
+		listening.Go(func() { l.Run(stopped) })
 	}
+	defer listening.Wait()
+	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.tenants.Watch(ctx) })
 	g.Go(func() error { return d.gateway.Tokens.Watch(ctx) })

@@ -26,23 +26,49 @@ func (s *Set) OpenDoors(f *doors.Flags, file *tokens.File, events stream.Appende
 	if f.AllowLearn {
 		cfg.Teacher = teacher
 	}
-	waiting, err := f.Connect(s.conn, s.NATS.NATSAccess, s.Log)
+	listeners, err := s.listeners(f, teacher)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.Open(cfg, listeners...)
+	if err != nil {
+		return nil, err
+	}
+	s.OnClose(opened.Close)
+	return opened, nil
+}
+
+// listeners returns what learns from the doors' answers, by the flags.
+func (s *Set) listeners(f *doors.Flags, teacher doors.Teacher) (all []doors.Listener, err error) {
+	waiting, err := f.SelfLabelFlags.Connect(s.conn, s.NATS.NATSAccess, s.Log)
 	if err != nil {
 		return nil, err
 	}
 	if waiting != s.conn {
 		s.OnClose(waiting.Close)
 	}
-	self, err := f.Service(waiting, s.model, teacher, s.Registry, s.Log)
+	self, err := f.SelfLabelFlags.Service(waiting, s.model, teacher, s.Registry, s.Log)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := f.Open(cfg, self)
+	if self != nil {
+		all = append(all, self)
+	}
+	journal, err := f.OracleFlags.Connect(s.conn, s.NATS.NATSAccess, s.Log)
 	if err != nil {
 		return nil, err
 	}
-	s.OnClose(opened.Close)
-	return opened, nil
+	if journal != s.conn {
+		s.OnClose(journal.Close)
+	}
+	oracle, err := f.OracleFlags.Service(journal, s.model, teacher, s.Registry, s.Log)
+	if err != nil {
+		return nil, err
+	}
+	if oracle != nil {
+		all = append(all, oracle)
+	}
+	return all, nil
 }
 
 // PrintDoors says where doors listen.
