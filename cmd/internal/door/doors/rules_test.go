@@ -2,6 +2,7 @@ package doors
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hamlet/cmd/internal/door/gateway"
+	"hamlet/cmd/internal/door/oracle"
 	"hamlet/cmd/internal/door/selflabel"
 	"hamlet/stream/nats"
 )
@@ -29,6 +31,9 @@ func TestAlertingRules(t *testing.T) {
 	}
 	g.Door("milter")
 	selflabel.New(selflabel.Config{Registerer: registry})
+	if _, err := oracle.New(oracle.Config{File: filepath.Join(t.TempDir(), "oracle"), Registerer: registry}); err != nil {
+		t.Fatal(err)
+	}
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -42,18 +47,18 @@ func TestAlertingRules(t *testing.T) {
 			}
 		}
 	}
-	used := regexp.MustCompile(`\bhamlet_(gateway|self_label)_\w+`).FindAllString(string(rules), -1)
+	used := regexp.MustCompile(`\bhamlet_(gateway|self_label|oracle)_\w+`).FindAllString(string(rules), -1)
 	for _, u := range used {
 		if !slices.Contains(known, u) {
 			t.Errorf("%s: there is no metric %s", file, u)
 		}
 	}
-	for _, want := range []string{"gateway_unmarked_total", "self_label_failing", "self_label_dropped_total", "self_label_oldest_seconds"} {
+	for _, want := range []string{"gateway_unmarked_total", "self_label_failing", "self_label_dropped_total", "self_label_oldest_seconds", "oracle_state", "oracle_failing"} {
 		if !slices.Contains(used, "hamlet_"+want) {
 			t.Errorf("%s does not look at %s", file, want)
 		}
 	}
-	for _, want := range []string{"no-answer", "memory", "broken", "failed"} {
+	for _, want := range []string{"no-answer", "memory", "broken", "failed", "stopped"} {
 		if !slices.Contains(values, want) {
 			t.Errorf("%s: no metric shows %q from the start", file, want)
 		}

@@ -326,11 +326,10 @@ func (s *Service) tell() {
 	case Trial:
 		level, text = slog.LevelWarn, "the oracle is on trial again: its answers are not learnt"
 	case Stopped:
-		level = slog.LevelError
-		text = "the oracle is wrong too often and is not asked any more; " +
-			"hamlet withdraw --source oracle takes back what it taught"
+		level, text = slog.LevelError, "the oracle is wrong too often and is not asked any more"
 		s.doubtful, s.other = shelf{most: doubtfulBytes}, shelf{most: otherBytes}
 	}
 	s.cfg.Log.Log(context.Background(), level, text, "oracle", s.client.host(), "wrong", wrong,
-		"of", wrong+right, "rate", math.Round(1000*s.policy.Rate())/1000, "most", MostWrong, "account", s.cfg.File)
+		"of", wrong+right, "rate", math.Round(1000*s.policy.Rate())/1000, "most", MostWrong, "account", s.cfg.File,
+		"undo", "hamlet withdraw --source "+Source+" --since WHEN")
 }
