@@ -51,6 +51,7 @@ type Flags struct {
 	RspamdFlags
 	SelfLabelFlags
 	OracleFlags
+	settings.Asking
 }
 
 // A door is one protocol: its flag's value and what serves it. Another door is one more
@@ -106,7 +107,7 @@ func (f *Flags) Check() error {
 		errs = append(errs, &cli.UsageError{Err: err})
 	}
 	_, err := f.mode()
-	errs = append(errs, err, f.RspamdFlags.check(), f.SelfLabelFlags.check(f.Any()),
+	errs = append(errs, err, f.Asking.Check(), f.RspamdFlags.check(), f.SelfLabelFlags.check(f.Any()),
 		f.OracleFlags.check(f.Any()), cli.Range("--memory", f.Memory, 1, 1<<20), f.checkMilter())
 	return errors.Join(errs...)
 }

@@ -10,7 +10,10 @@ import (
 
 // A Teacher writes events to the log that the learner reads. It is a
 // [gateway.Teacher].
-type Teacher struct{ Events stream.Appender }
+type Teacher struct {
+	Events stream.Appender
+	Ask    ingest.Asking // which labels were asked for
+}
 
 // Publish returns once all events are durable.
 func (t Teacher) Publish(ctx context.Context, events ...stream.Event) error {
@@ -20,7 +23,7 @@ func (t Teacher) Publish(ctx context.Context, events ...stream.Event) error {
 			return fmt.Errorf("label: %w", err)
 		}
 		var err error
-		if records[i], err = ingest.Record(&events[i]); err != nil {
+		if records[i], err = t.Ask.Record(&events[i]); err != nil {
 			return err
 		}
 		records[i].Headers = trace.AppendHeader(records[i].Headers)

@@ -2,11 +2,41 @@ package doors
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"hamlet/cmd/internal/service/ingest"
 	"hamlet/stream"
 )
+
+// The label of a mail that chance has chosen says so.
+func TestTeacherAsks(t *testing.T) {
+	asked := 0
+	const ask = ingest.Asking(0.5)
+	to := Teacher{Ask: ask, Events: appender(func(records []stream.Record) error {
+		for _, r := range records {
+			if e, err := stream.DecodeRecord(r.Headers, r.Value); err != nil || (e.Sampled != stream.Sampled{}) != ask.Asks(e.Of) {
+				t.Errorf("%s was asked for as %+v, %v", e.Of, e.Sampled, err)
+			} else if (e.Sampled != stream.Sampled{}) {
+				asked++
+			}
+		}
+		return nil
+	})}
+	for i := range 40 {
+		err := to.Publish(t.Context(), stream.Event{
+			ID: fmt.Sprint(i), Source: "spamd", Tenant: "default", Action: stream.Correct, Of: fmt.Sprintf("%032x", i), Label: stream.Ham,
+			Body: stream.Body{Kind: stream.Mail, Mail: []byte("Subject: x\n\ny\n")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked < 8 || asked > 32 {
+		t.Errorf("%d of 40 labels were asked for", asked)
+	}
+}
 
 type appender func(records []stream.Record) error
 

@@ -37,6 +37,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"hamlet/cmd/internal/process/tokens"
+	"hamlet/cmd/internal/service/ingest"
 	"hamlet/stream"
 	"hamlet/stream/mail"
 	"hamlet/stream/openfiles"
@@ -60,6 +61,7 @@ var (
 type Config struct {
 	Asker    questions.Asker // of the scoring service
 	Teacher  Teacher         // takes labels; nil: doors do not teach
+	Asked    ingest.Asking   // which labels were asked for
 	Tenants  *Tenants        // nil: all mail is of the tenant "default"
 	Tokens   *tokens.File    // bearer tokens of the HTTP door, with their rights; nil: none
 	Marks    Marks           // what doors add to a message

@@ -143,7 +143,7 @@ func newServer(cfg config) *server {
 		return s
 	}
 	s.events = ingest.NewHTTP(ingest.HTTPConfig{
-		Events: cfg.Events, Token: cfg.Token, Tokens: cfg.Door.Tokens, Tenants: cfg.Door.Tenants, TenantsFrom: Name,
+		Events: cfg.Events, Token: cfg.Token, Tokens: cfg.Door.Tokens, Tenants: cfg.Door.Tenants, TenantsFrom: Name, Ask: cfg.Door.Asked,
 		StallTime: cfg.pace.Stall, Log: cfg.Door.Log,
 		Count: func(token string, code, events int) {
 			s.count(eventsPath, code)

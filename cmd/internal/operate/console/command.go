@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -43,6 +44,7 @@ type serve struct {
 	NATS string `name:"nats" help:"URLs of NATS, comma-separated." default:"nats://127.0.0.1:4222" group:"NATS"`
 	settings.NATSAccess
 	settings.ReadMail
+	settings.Asking
 	settings.Machine
 	settings.Redis
 	settings.Kafka
@@ -79,7 +81,7 @@ const consoleFiles = 512
 func (c *serve) Run(ctx context.Context, stdio cli.IO) (err error) {
 	log := c.Logger(stdio.Err)
 	withTLS := c.TLSCert != "" || c.TLSKey != ""
-	if err := c.Flags.Check(c.Listen, withTLS); err != nil {
+	if err := errors.Join(c.Flags.Check(c.Listen, withTLS), c.Asking.Check()); err != nil {
 		return err
 	}
 	if err := parts.CheckOpenFiles("hamlet console", consoleFiles); err != nil {
@@ -133,7 +135,7 @@ func (c *serve) tls(log *slog.Logger) (*tls.Config, error) {
 
 // reach opens what the console reads. None of it has to be there yet.
 func (c *serve) reach(ctx context.Context, s *parts.Set, log *slog.Logger) (Config, error) {
-	cfg := Config{Model: c.Model, Topic: s.Topic(), Log: log}
+	cfg := Config{Model: c.Model, Topic: s.Topic(), Ask: c.Asking.Asking(), Log: log}
 	natsConfig, err := c.NATSAccess.Config(c.NATS, "hamlet-console", log)
 	if err != nil {
 		return cfg, &cli.UsageError{Err: err}

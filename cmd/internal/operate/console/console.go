@@ -15,6 +15,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
+	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/web/access"
 	"hamlet/cmd/internal/web/page"
 	"hamlet/state"
@@ -31,6 +32,7 @@ type Config struct {
 	Store state.Store
 	Kafka stream.Logs             // without brokers, what needs Kafka says so
 	Kept  *nats.MailArchiveReader // of mail that scorers keep
+	Ask   ingest.Asking           // whose label review asks for by chance
 	Log   *slog.Logger
 }
 

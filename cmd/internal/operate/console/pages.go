@@ -31,7 +31,7 @@ func (c *Console) addPages() {
 	c.site.Add(incidents.Page(c.site, incidents.Config{Log: log, Audit: c.audit, Store: c.cfg.Store}))
 	c.work = append(c.work, sources.Add(c.site, sources.Config{Store: c.cfg.Store, Kafka: c.cfg.Kafka, Info: c.info}))
 	c.site.Add(score.Page(c.site, score.Config{NATS: c.cfg.NATS, Kept: c.kept()}))
-	c.site.Add(review.Page(c.site, review.Config{NATS: c.cfg.NATS, Kept: c.kept(), Teacher: c.teacher()}))
+	c.site.Add(review.Page(c.site, review.Config{NATS: c.cfg.NATS, Kept: c.kept(), Teacher: c.teacher(), Ask: c.cfg.Ask}))
 	c.site.Add(doubtful.Page(c.site, doubtful.Config{NATS: c.cfg.NATS,
 		Judge: doubtful.Judge{Logs: c.cfg.Kafka, Topic: c.cfg.Topic, Kept: c.kept(), To: c.teacher()}}))
 	c.site.Add(history.Page(c.site, history.Config{NATS: c.cfg.NATS}))
@@ -56,7 +56,7 @@ func (c *Console) teacher() review.Teacher {
 	if c.cfg.Kafka == nil {
 		return nil
 	}
-	return review.LogTeacher{Logs: c.cfg.Kafka, Topic: c.cfg.Topic}
+	return review.LogTeacher{Logs: c.cfg.Kafka, Topic: c.cfg.Topic, Ask: c.cfg.Ask}
 }
 
 // logBounds returns what asks Kafka where the log begins and ends; nil without brokers. It logs

@@ -49,6 +49,7 @@ type Command struct {
 
 	Server string `help:"URLs of NATS, comma-separated. HAMLET_NATS sets it too." default:"nats://127.0.0.1:4222" env:"HAMLET_SERVER,HAMLET_NATS" group:"NATS"`
 	settings.ReadMail
+	settings.Asking
 	settings.NATSAccess
 	settings.Machine
 	settings.Kafka
@@ -68,6 +69,11 @@ decisions: p with its 90 % interval, and the worth of a label. Worth is what the
 tells about the model's weights, times p(1−p). Of messages that are much alike it shows
 one. It never lists what only the console asked about.
 
+With --ask SHARE the list also has this share of all mail, chosen by chance, whatever it
+is worth. A label of such a message says that it was asked for, whoever gives it: promises
+about lost ham rest on these. So label all of them, and say the same --ask to console,
+gateway, ingest and up.
+
 To show and label a message takes the message: scorer or up has to run with
 --keep-mail DAYS. By deploy/nats/hamlet.conf the user mailreader may read it
 (--mail-nats, HAMLET_MAIL_NATS), and the journal takes the rights of an operator.
@@ -79,7 +85,7 @@ hamlet learn: the same again changes nothing, and labels of other sources stay.`
 const mostLimit = 10_000
 
 func (c *Command) check() error {
-	err := cli.Range("--limit", c.Limit, 1, mostLimit)
+	err := errors.Join(cli.Range("--limit", c.Limit, 1, mostLimit), c.Asking.Check())
 	switch {
 	case c.Show && c.Label != "":
 		err = errors.Join(err, cli.Usagef("--show and --label are two things: give one of them"))
@@ -200,7 +206,7 @@ func (c *Command) label(ctx context.Context, kept *nats.MailArchiveReader, stdou
 		return err
 	}
 	defer events.Close()
-	to := doors.Teacher{Events: events}
+	to := doors.Teacher{Events: events, Ask: c.Asking.Asking()}
 	for _, id := range c.IDs {
 		m, err := get(ctx, kept, id)
 		if err != nil {
@@ -228,6 +234,7 @@ func (c *Command) label(ctx context.Context, kept *nats.MailArchiveReader, stdou
 type listed struct {
 	stream.JournalEntry
 	Worth   float64 `json:"worth"`
+	Asked   bool    `json:"asked,omitempty"` // chosen by chance
 	Kept    bool    `json:"kept"`
 	Subject string  `json:"subject,omitempty"`
 	From    string  `json:"from,omitempty"`
@@ -238,6 +245,7 @@ func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.MailAr
 	reading, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	reader := NewReader(conn, c.Model, time.Since(since))
+	reader.Ask = c.Asking.Asking()
 	if err := reader.Refresh(reading); err != nil {
 		return err
 	}
@@ -250,7 +258,7 @@ func (c *Command) list(ctx context.Context, conn *natsgo.Conn, kept *nats.MailAr
 	var unreadable error
 	held := 0
 	for i := range best {
-		all[i] = listed{JournalEntry: best[i].JournalEntry, Worth: best[i].Worth}
+		all[i] = listed{JournalEntry: best[i].JournalEntry, Worth: best[i].Worth, Asked: best[i].Asked}
 		if unreadable != nil {
 			continue
 		}
@@ -284,7 +292,11 @@ func printList(w io.Writer, all []listed, waiting int) error {
 	table := report.NewTable("id", "worth", "verdict", "p", "90 %", "door", "tenant", "age", "subject", "from")
 	for i := range all {
 		e := &all[i]
-		table.Add(e.ID, fmt.Sprintf("%.2g", e.Worth), e.Verdict, fmt.Sprintf("%.4f", e.P),
+		worth := fmt.Sprintf("%.2g", e.Worth)
+		if e.Asked {
+			worth = "by chance"
+		}
+		table.Add(e.ID, worth, e.Verdict, fmt.Sprintf("%.4f", e.P),
 			fmt.Sprintf("%.4f–%.4f", e.Low, e.High),
 			cli.Cell(e.Door), cli.Cell(e.Tenant), time.Since(e.Time).Round(time.Minute), cell(e.Subject), cell(e.From))
 	}

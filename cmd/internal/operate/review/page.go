@@ -11,6 +11,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"hamlet/cmd/internal/operate/score"
+	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/scorer"
 	"hamlet/cmd/internal/service/worth"
 	"hamlet/cmd/internal/web/access"
@@ -34,6 +35,7 @@ type Config struct {
 	Kept func(ctx context.Context, identity string) (nats.ArchivedMail, error)
 
 	Teacher Teacher // nil: labels cannot be given
+	Ask     ingest.Asking
 
 	Bound time.Duration // of the time for one page; zero: 5 s
 }
@@ -54,7 +56,7 @@ func Page(site *page.Site, cfg Config) page.Page {
 	}
 	h := &handler{site: site, cfg: cfg, today: tally{seen: map[string]*given{}}}
 	h.reader = NewReader(cfg.NATS, site.Model, Window)
-	h.reader.OnLabel = h.today.learnt
+	h.reader.OnLabel, h.reader.Ask = h.today.learnt, cfg.Ask
 	return page.Page{
 		Path: path, Title: title, Role: access.Label, Templates: templates,
 		Handlers: map[string]http.Handler{
@@ -89,7 +91,7 @@ type view struct {
 // A row is a message of the list.
 type row struct {
 	Item
-	Share float64 // of the worth of the first
+	Share float64 // of the highest worth
 }
 
 // A message is one that is shown.
@@ -156,8 +158,12 @@ func (h *handler) fill(ctx context.Context, v *view, id string, u access.User) {
 		missing = h.missing.all()
 	}
 	best, _ := h.reader.Best(mostRows, h.reader.Since(), skipped, missing)
+	most := 1e-300
 	for i := range best {
-		v.Rows = append(v.Rows, row{best[i], best[i].Worth / max(best[0].Worth, 1e-300)})
+		most = max(most, best[i].Worth)
+	}
+	for i := range best {
+		v.Rows = append(v.Rows, row{best[i], best[i].Worth / most})
 	}
 	if v.Message == nil && v.Hint == "" {
 		v.Hint = notKept
@@ -179,7 +185,7 @@ func (h *handler) first(ctx context.Context, best []Item) (first *message, hint 
 			}
 			continue
 		}
-		if asked++; asked == tried || i+1 == len(best) || !h.settled(m, &best[i+1]) {
+		if asked++; asked == tried || i+1 == len(best) || best[i].Asked || !h.settled(m, &best[i+1]) {
 			return m, ""
 		}
 		first = m // if no other was kept

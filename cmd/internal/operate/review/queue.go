@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/worth"
 	"hamlet/stream"
 )
@@ -23,11 +24,15 @@ const (
 type Item struct {
 	stream.JournalEntry         // the newest answer of the journal; Door is that which it came in by first
 	Worth               float64 // see worth.Of; of the newest answer, also of one that Revalue took
+	Asked               bool    // chance has chosen it: see Queue.Ask
 }
 
 // A Queue has the messages of a journal that have no label, by what their label would teach.
 // Of more than mostItems, it forgets those of the least worth. It is safe for concurrent use.
 type Queue struct {
+	// Ask is the share of mail that is in the queue by chance. It is set before anything is added.
+	Ask ingest.Asking
+
 	mu       sync.Mutex
 	items    map[string]*Item // by identity
 	labelled map[string]bool
@@ -79,7 +84,7 @@ func (q *Queue) Add(e *stream.JournalEntry) {
 	switch {
 	case q.labelled[e.ID]:
 	case known == nil:
-		q.items[e.ID] = &Item{JournalEntry: *e, Worth: worth.Of(e.P, e.Low, e.High)}
+		q.items[e.ID] = &Item{JournalEntry: *e, Worth: worth.Of(e.P, e.Low, e.High), Asked: q.Ask.Asks(e.ID)}
 		if len(q.items) > mostItems+mostItems/4 {
 			q.trim()
 		}
@@ -121,9 +126,18 @@ func (q *Queue) label(identity string) {
 	}
 }
 
-// trim leaves the mostItems items of the highest worth.
+// trim leaves mostItems items: those that chance has chosen, and of the others those of the highest worth.
 func (q *Queue) trim() {
 	all := q.sorted()
+	slices.SortStableFunc(all, func(a, b *Item) int {
+		switch {
+		case a.Asked == b.Asked:
+			return 0
+		case a.Asked:
+			return -1
+		}
+		return 1
+	})
 	for _, item := range all[mostItems:] {
 		delete(q.items, item.ID)
 	}
@@ -165,7 +179,8 @@ func (q *Queue) Waiting(since time.Time) (n int) {
 
 // Best returns at most n messages answered since a time, the highest worth first, and how many
 // there are. It leaves out those that skipped or missing has. Of messages that are much alike it
-// has the first, or none if one of them was skipped or has just got its label.
+// has the first, or none if one of them was skipped or has just got its label. One that chance has chosen comes
+// before each of the others, whatever its worth.
 func (q *Queue) Best(n int, since time.Time, skipped, missing map[string]bool) (best []Item, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -181,16 +196,40 @@ func (q *Queue) Best(n int, since time.Time, skipped, missing map[string]bool) (
 		}
 	}
 	done = append(done, q.given.all...)
-	for _, item := range q.sorted() {
+	for _, item := range mixed(q.sorted()) {
 		if skipped[item.ID] || missing[item.ID] {
 			continue
 		}
 		waiting++
-		if len(best) < n && !slices.ContainsFunc(done, item.alike) && !slices.ContainsFunc(best, item.alike) {
+		unlike := func() bool {
+			return !slices.ContainsFunc(done, item.alike) && !slices.ContainsFunc(best, item.alike)
+		}
+		if len(best) < n && (item.Asked || unlike()) { // chance has no regard to what is alike
 			best = append(best, *item)
 		}
 	}
 	return best, waiting
+}
+
+// mixed returns the items with one that chance has chosen, the oldest, before each of the others, as long as there
+// are any. So those that wait for their label are shown in a queue of any length.
+func mixed(all []*Item) []*Item {
+	var asked, others []*Item
+	for _, item := range all {
+		if item.Asked {
+			asked = append(asked, item)
+		} else {
+			others = append(others, item)
+		}
+	}
+	slices.SortFunc(asked, func(a, b *Item) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
+	both := min(len(asked), len(others))
+	for i := range both {
+		all[2*i], all[2*i+1] = asked[i], others[i]
+	}
+	copy(all[2*both:], asked[both:])
+	copy(all[2*both:], others[both:])
+	return all
 }
 
 // near is how many nats apart the ends of the intervals of messages that are much alike may be.

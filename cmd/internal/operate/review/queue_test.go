@@ -176,3 +176,43 @@ func TestReadMessage(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// What chance has chosen stands in the queue whatever it is worth and is like, the oldest first, before each of
+// the others. It stays where the queue is too long.
+func TestQueueAsksByChance(t *testing.T) {
+	q := NewQueue()
+	q.Ask = 0.3
+	var asked, others []int
+	for i := range 40 {
+		e := answer(i, 0, 3-0.01*float64(i), time.Duration(i)*time.Second)
+		if q.Ask.Asks(e.ID) {
+			e.Low, e.High, e.P, e.Reasons = .001, .001, .001, nil // worth nothing, and all alike
+			asked = append(asked, i)
+		} else {
+			others = append(others, i)
+		}
+		q.Add(e)
+	}
+	if len(asked) < 5 || len(asked) > 20 {
+		t.Fatalf("%d of 40 are chosen", len(asked))
+	}
+	want := ""
+	for i, n := range asked {
+		want += fmt.Sprintf("%x %x ", n, others[i])
+	}
+	if got := names(q, 2*len(asked)) + " "; got != want && got != strings.Replace(want, "0 ", " ", 1) {
+		t.Errorf("the queue is %s, want %s", got, want)
+	}
+	q.Labelled(id(asked[0]))
+	if got := names(q, 1); got != fmt.Sprintf("%x", asked[1]) {
+		t.Errorf("after the first label %s comes first, want %x", got, asked[1])
+	}
+	for i := range mostItems * 2 {
+		q.Add(answer(1000+i, 0, 3, time.Minute))
+	}
+	for _, n := range asked[1:] {
+		if _, ok := q.Item(id(n)); !ok {
+			t.Errorf("chance has chosen %x, and it is gone", n)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hamlet/cmd/internal/door/doors"
+	"hamlet/cmd/internal/service/ingest"
 	"hamlet/stream"
 	"hamlet/stream/nats"
 )
@@ -20,6 +21,7 @@ type Teacher interface {
 type LogTeacher struct {
 	Logs  stream.Logs
 	Topic string
+	Ask   ingest.Asking // which labels were asked for
 }
 
 // teachTime bounds the time for one label: its giver waits.
@@ -34,7 +36,7 @@ func (t LogTeacher) Publish(ctx context.Context, events ...stream.Event) error {
 		return err
 	}
 	defer log.Close()
-	return doors.Teacher{Events: log}.Publish(ctx, events...)
+	return doors.Teacher{Events: log, Ask: t.Ask}.Publish(ctx, events...)
 }
 
 // Event returns the label of a kept message as the learner takes it: a correction, as `hamlet

@@ -63,6 +63,7 @@ type HTTPConfig struct {
 	Tokens      *tokens.File    // further tokens, with the rights of each; nil: none
 	Tenants     TokenTenants    // tokens of tenants; nil: none
 	TenantsFrom string          // the source of events that come with a token of Tenants
+	Ask         Asking          // which labels were asked for
 	MaxInFlight int             // requests handled at the same time; default InFlight
 	MaxBodies   int             // requests in memory at the same time; default 1,024 beside those handled
 	MaxBytes    int64           // of the bodies in memory beyond smallBody; default 256 MiB
@@ -329,7 +330,7 @@ func (h *HTTP) record(rights *tokens.Rights, b []byte) (stream.Record, error) {
 	if err := e.Validate(); err != nil {
 		return stream.Record{}, refuse(http.StatusBadRequest, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	record, err := Record(&e)
+	record, err := h.cfg.Ask.Record(&e)
 	if err != nil {
 		return stream.Record{}, refuse(http.StatusRequestEntityTooLarge, "%v", err)
 	}

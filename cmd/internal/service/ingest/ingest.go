@@ -242,9 +242,13 @@ func Key(e *stream.Event) []byte {
 	if e.Body.Kind != stream.Mail {
 		return key
 	}
-	identity := e.Of
-	if identity == "" || e.Action != stream.Correct && e.Action != stream.Assume {
-		identity = mail.IdentityOf(e.Tenant, e.Body.Mail)
+	return append(append(key, '/'), identityOf(e)...)
+}
+
+// identityOf returns the identity of a mail that an event is about.
+func identityOf(e *stream.Event) string {
+	if e.Of != "" && (e.Action == stream.Correct || e.Action == stream.Assume) {
+		return e.Of
 	}
-	return append(append(key, '/'), identity...)
+	return mail.IdentityOf(e.Tenant, e.Body.Mail)
 }

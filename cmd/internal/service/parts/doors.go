@@ -21,8 +21,9 @@ func (s *Set) OpenDoors(f *doors.Flags, file *tokens.File, events stream.Appende
 	if err != nil {
 		return nil, err
 	}
-	cfg := gateway.Config{Asker: client, Tenants: s.tenants, Tokens: file, Registerer: s.Registry, Log: s.Log}
-	teacher := doors.Teacher{Events: events}
+	cfg := gateway.Config{Asker: client, Tenants: s.tenants, Tokens: file, Asked: f.Asking.Asking(),
+		Registerer: s.Registry, Log: s.Log}
+	teacher := doors.Teacher{Events: events, Ask: f.Asking.Asking()}
 	if f.AllowLearn {
 		cfg.Teacher = teacher
 	}

@@ -66,6 +66,7 @@ type ingestFlags struct {
 	Rate   float64  `help:"Events a second; 0 is as fast as Kafka takes them." default:"0" placeholder:"N"`
 	HTTP   string   `name:"http" help:"Serve /metrics, /healthz, /readyz here and, with tokens, POST /v1/events." placeholder:"ADDR"`
 	settings.EventsHTTP
+	settings.Asking
 	Token    string        `help:"Bearer token of POST /v1/events; better in the environment." placeholder:"SECRET"`
 	InFlight int           `help:"Requests to POST /v1/events handled at the same time; further ones get 429." default:"${in_flight}" placeholder:"N"`
 	Deadline time.Duration `help:"POST /v1/events waits this long for Kafka, then answers 503." default:"${deadline}" placeholder:"D"`
@@ -92,7 +93,7 @@ func (f *ingestFlags) check(hasSource bool) error {
 	case f.Deadline <= 0 || f.Deadline > maxDeadline:
 		return cli.Usagef("--deadline: %v is not above zero, up to %v", f.Deadline, maxDeadline)
 	}
-	groups := []settings.Checker{f.Topic}
+	groups := []settings.Checker{f.Topic, f.Asking}
 	if !f.beside(hasSource) {
 		groups = append(groups, f.Kafka)
 	}
@@ -247,7 +248,7 @@ func (f *ingestFlags) http(m *ingestMetrics, file *tokens.File, topic stream.Top
 		return h
 	}
 	events := ingest.NewHTTP(ingest.HTTPConfig{
-		Events: topic, Token: f.Token, Tokens: file, MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
+		Events: topic, Token: f.Token, Tokens: file, Ask: f.Asking.Asking(), MaxInFlight: f.InFlight, Deadline: f.Deadline, Log: log,
 		Count: func(token string, code, events int) {
 			m.tokens.Count(token, code, events)
 			m.requests.WithLabelValues(strconv.Itoa(code)).Inc()

@@ -30,6 +30,9 @@ func TestNumbersOutsideTheirRange(t *testing.T) {
 			"--deadline=0s":                   "--deadline: 0s is not above zero",
 			"--deadline=1h":                   "--deadline: 1h0m0s is not above zero, up to",
 			"--limit=-1":                      "--limit -1",
+			"--sampled=2":                     "--sampled 2: a share",
+			"--ask=0.6":                       "--ask 0.6: a share",
+			"--ask=NaN":                       "--ask NaN: a share",
 		}},
 		{"learner", Learner, "--kafka=127.0.0.1:1 --redis=127.0.0.1:1", map[string]string{
 			"--replication=0":              "--replication: 0 is neither",

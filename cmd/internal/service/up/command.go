@@ -226,7 +226,8 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) (err error) {
 	}
 	s.OnClose(done)
 	pages, err := c.console(ctx, s, console.Config{
-		Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: s.Store, Kafka: s.Logs, Kept: kept, Log: log,
+		Model: c.ModelName.Model, Topic: s.Topic(), NATS: conn, Store: s.Store, Kafka: s.Logs, Kept: kept,
+		Ask: c.Doors.Asking.Asking(), Log: log,
 	}, stdio.Err)
 	if err != nil {
 		return err
