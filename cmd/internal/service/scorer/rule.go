@@ -102,13 +102,10 @@ type ruled struct {
 // snapshot, which takes some 10 µs, and to find it takes no lock.
 func (r *rules) of(s *snapshot, tenants strictness.Rules, tenant string) *ruling {
 	key := ruled{rule: strictness.Rule{LoseAtMost: r.budget}}
-	if tenants != nil {
-		name := cmp.Or(tenant, stream.DefaultName)
-		if own, ok := tenants[name]; ok {
-			key = ruled{name, own}
-		}
-	}
-	if key.rule == (strictness.Rule{}) {
+	tenant = cmp.Or(tenant, stream.DefaultName)
+	if own, ok := tenants[tenant]; ok {
+		key = ruled{tenant, own}
+	} else if r.budget == 0 {
 		return &r.fixed
 	}
 	if known, ok := s.rulings.Load(key); ok {
