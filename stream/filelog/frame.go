@@ -163,7 +163,7 @@ func (f *frame) record(like []stream.Header) (r stream.Record, err error) {
 			h.Key = string(name)
 		}
 		if r.Headers == nil {
-			r.Headers = make([]stream.Header, 0, max(len(like), 1))
+			r.Headers = make([]stream.Header, 0, min(n, uint64(max(len(like), 1))))
 		}
 		r.Headers = append(r.Headers, h)
 		if err != nil {

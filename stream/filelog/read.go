@@ -169,6 +169,9 @@ func (s *scan) run() (err error) {
 		}
 	}
 	for s.next < s.end {
+		if s.all == nil && s.most.Records > 0 && len(s.records) == s.most.Records {
+			return nil // the next frame need not be read
+		}
 		f, err := s.frame()
 		switch {
 		case err == nil && f.offset == s.next && len(f.body) == 0:
@@ -180,7 +183,7 @@ func (s *scan) run() (err error) {
 				return fmt.Errorf("%s, byte %d: %w", segmentName(s.base), s.at, bad)
 			}
 			if s.next >= s.from && s.log.leftOut(s.next) == s.next && s.all == nil {
-				if n := len(s.records); n > 0 && (s.bytes+r.Size() > s.most.Bytes || s.most.Records > 0 && n == s.most.Records) {
+				if len(s.records) > 0 && s.bytes+r.Size() > s.most.Bytes {
 					return nil
 				}
 				s.bytes += r.Size()

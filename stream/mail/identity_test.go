@@ -261,6 +261,8 @@ func FuzzIdentityOf(f *testing.F) {
 	addSeeds(f)
 	long := strings.Repeat("word ", openingBytes/5)
 	f.Add([]byte("Message-ID: <a@b>\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\n" + long + "\n--b\n\nmore\n--b--\n"))
+	blank := strings.Repeat("w"+strings.Repeat(" ", 60), 80) // little that is compared in much text
+	f.Add([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + blank + "\n--b\n\nmore\n--b--\n"))
 	f.Add([]byte("Content-Type: text/html\n\n<p>" + strings.Repeat("&#x1F600;", 20)))
 	f.Fuzz(func(t *testing.T, raw []byte) { checkIdentityOf(t, raw) })
 }

@@ -112,7 +112,7 @@ func anyDate(s string) time.Time {
 }
 
 // usualDate reads what most mail has: "Mon, 2 Jan 2006 15:04:05 -0700", and then perhaps the zone's name as a comment.
-// Package net/mail reads the same, after eight layouts that fail.
+// Package net/mail reads the same, after two dozen layouts that fail.
 func usualDate(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if date, zone, ok := strings.Cut(s, " ("); ok {

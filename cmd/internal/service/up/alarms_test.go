@@ -85,7 +85,7 @@ func TestChangesAreLogged(t *testing.T) {
 }
 
 // Off a terminal nothing is due before ten seconds are over. On one it always is.
-func TestASnapshotIsTakenOnlyToBeShown(t *testing.T) {
+func TestALineOfProgressIsDue(t *testing.T) {
 	p := newProgress(io.Discard, -1)
 	begun := p.lastLine
 	if p.due(begun.Add(lineEvery-1)) || !p.due(begun.Add(lineEvery)) {

@@ -334,9 +334,9 @@ func (r *run) alert(a *stream.Alert) {
 	r.alerts = append(r.alerts, *a)
 }
 
-// collectOften is called once there is a model. Most of the heap is its tables then, which hold no pointers: to
-// collect is cheap, and with Go's 100 the garbage may be as large as the tables. Before, the heap is small, and it
-// would be collected eight times for nothing.
+// collectOften is called once there is a model, or no stream from which one will be learnt at once. Most of the heap is
+// its tables, which hold no pointers: to collect is cheap, and with Go's 100 the garbage may be as large as the
+// tables. Before, the heap is small, and it would be collected eight times for nothing.
 func (r *run) collectOften() {
 	if r.cfg.dir != nil {
 		debug.SetGCPercent(25)
@@ -402,7 +402,7 @@ func (r *run) stream(ctx context.Context) error {
 // awaitModel waits until the learner holds the model.
 func (r *run) awaitModel(ctx context.Context) error {
 	return r.await(ctx, func(s learner.Status) bool {
-		if r.resumed = s.Resumed; r.resumed > 0 {
+		if r.resumed = s.Resumed; r.resumed > 0 || r.cfg.input.Items == nil {
 			r.collectOften()
 		}
 		r.held.Store(true)
