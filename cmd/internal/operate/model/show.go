@@ -30,7 +30,9 @@ func (show) Help() string {
   hamlet model show ./saved           a file of backup or of eval --save
 
 The settings are those that are not the defaults; --json has all. Sources are the five with
-most labels: hamlet sources shows all of them. A name of a–z, 0–9 and - is a model in
+most labels: hamlet sources shows all of them. Judged ham is ham whose label was asked
+for, and the probability from which on mail may be called spam so that at most .1, .2, .5
+or 1 % of the ham is lost; also of the five tenants with most, by a hash of the name. A name of a–z, 0–9 and - is a model in
 the store, anything else a file.`
 }
 
@@ -54,6 +56,8 @@ type shown struct {
 	Config    json.RawMessage `json:"config"`
 	Sources   []Source        `json:"sources"` // with most labels
 	Known     int             `json:"known_sources"`
+	Judged    []Judged        `json:"judged_ham,omitempty"` // of all, and of the tenants with most
+	Tenants   int             `json:"judged_tenants,omitempty"`
 	Diagnosis string          `json:"diagnosis"`
 	Incidents []shownIncident `json:"incidents"` // open
 
@@ -114,6 +118,7 @@ func describe(name string, l *loaded) shown {
 	one.Sources = sources(m)
 	one.Known = len(one.Sources)
 	one.Sources = one.Sources[:min(mostListed, one.Known)]
+	one.Judged, one.Tenants = judgedHam(m, mostListed)
 	if d := m.Diagnosis(); d != drift.Nothing {
 		one.Diagnosis = d.String()
 	}
@@ -202,6 +207,12 @@ func (one *shown) text(now time.Time) string {
 	}
 	if left := one.Known - len(one.Sources); left > 0 {
 		line("", "and %d more", left)
+	}
+	for i := range one.Judged {
+		line(first(i, "judged ham"), "%s", one.Judged[i].text())
+	}
+	if left := one.Tenants - (len(one.Judged) - 1); left > 0 && len(one.Judged) > 0 {
+		line("", "and %d more tenants", left)
 	}
 	for i, incident := range one.Incidents {
 		accused := ""
