@@ -43,6 +43,7 @@
 //     text. It weighs the label's source by its agreement with the others (Config.Standing,
 //     [Model.SetRole]). Heads and stacker learn the label with one weight, experts with another.
 //  6. Ensembles that are due are rebuilt or take effect. The alarms observe the event.
+//  7. A ham whose label was asked for is counted by its log-odds, for promises ([Model.Promise]).
 //
 // On vectors every label counts in full unless there are dense names and ensembles,
 // because hard streams look like wrong labels (Config.LabelTrust).
