@@ -33,9 +33,9 @@ type outlook struct {
 	against bool // labels contradict what is expected
 }
 
-// An hour is the answers of one hour. Its first is that of the model whose console this is.
+// An hour is the answers of one hour.
 type hour struct {
-	sums    promise.Expected
+	sums    promise.Expected // of the console's model
 	foreign int // answers of another model, whose incidents are not known here
 }
 
