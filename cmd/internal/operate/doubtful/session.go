@@ -74,6 +74,7 @@ func (s *session) key(ctx context.Context, stdio cli.IO) (byte, error) {
 		key, err := cli.ReadKey(ctx, stdio.In)
 		switch {
 		case errors.Is(err, io.EOF):
+			fmt.Fprintln(stdio.Out)
 			return keyQuit, nil
 		case err != nil:
 			return 0, err
