@@ -100,3 +100,21 @@ func TestAnswers(t *testing.T) {
 		t.Error("a redirection was followed")
 	}
 }
+
+// Whatever a message is, its subject and text leave without addresses, as UTF-8, and within their bounds.
+func FuzzQuestion(f *testing.F) {
+	f.Add([]byte(letter))
+	f.Add([]byte("Subject: =?utf-8?q?a=40b.example?=\n\nä@b.example\n"))
+	f.Add([]byte("From: @\nReply-To: a@\n\n@@ a@b@c a@,@b\xff@\xfe"))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		q := QuestionOf("a", message, SendsText)
+		for text, most := range map[string]int{q.Subject: mostSubject, q.Text: mostText} {
+			if len(text) > most || address().MatchString(text) || strings.ToValidUTF8(text, "?") != text {
+				t.Errorf("%q", text)
+			}
+		}
+		if strings.Contains(q.FromDomain+q.ReplyToDomain, "@") {
+			t.Errorf("domains %q and %q", q.FromDomain, q.ReplyToDomain)
+		}
+	})
+}
