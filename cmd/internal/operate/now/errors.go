@@ -36,7 +36,7 @@ type outlook struct {
 // An hour is the answers of one hour.
 type hour struct {
 	sums    promise.Expected // of the console's model
-	foreign int // answers of another model, whose incidents are not known here
+	foreign int              // answers of another model, whose incidents are not known here
 }
 
 func newOutlook() *outlook {
