@@ -247,3 +247,27 @@ func TestJournalIsFollowed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who reads the journal again and again leaves nothing at the server, which takes a thousand readers a stream.
+func TestReadersOfTheJournalAreGone(t *testing.T) {
+	conn := connect(t, startJetStream(t, t.TempDir(), -1, nil))
+	j, ctx := journal(t, conn, nats.JournalConfig{}), patience(t)
+	if err := j.Append(ctx, "1", []stream.JournalEntry{entry("a"), entry("b")}); err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		read(t, conn, "default", time.Time{})
+		read(t, conn, "default", time.Now().Add(time.Duration(i)*time.Hour)) // nothing
+	}
+	for left := -1; left != 0; { // until ctx ends
+		s, err := js.Stream(ctx, nats.JournalStream)
+		if err != nil {
+			t.Fatalf("%d consumers are left: %v", left, err)
+		}
+		left = s.CachedInfo().State.Consumers
+	}
+}

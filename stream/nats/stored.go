@@ -51,6 +51,11 @@ func (s *stored) each(ctx context.Context, conn *natsgo.Conn, take func(m jetstr
 	case err != nil:
 		return readingError(err, s.stream, s.what, conn.LastError(), before)
 	}
+	// Without waiting for the answer. The server lets a consumer go by itself too, but takes a thousand a stream, and
+	// a script that asks often would reach that.
+	defer func() {
+		_ = conn.Publish(jetstream.DefaultAPIPrefix+"CONSUMER.DELETE."+s.stream+"."+consumer.CachedInfo().Name, nil)
+	}()
 	if consumer.CachedInfo().NumPending == 0 {
 		return nil
 	}

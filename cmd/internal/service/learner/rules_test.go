@@ -20,7 +20,8 @@ const rulesFile = "../../../../deploy/prometheus/hamlet.rules.yml"
 
 // elsewhere reports whether a metric is another service's, which tests the rules itself.
 func elsewhere(metric string) bool {
-	for _, prefix := range []string{"hamlet_scorer_", "hamlet_gateway_", "hamlet_self_label_", "hamlet_ingest_", "hamlet_log_"} {
+	for _, prefix := range []string{"hamlet_scorer_", "hamlet_gateway_", "hamlet_self_label_", "hamlet_oracle_",
+		"hamlet_ingest_", "hamlet_log_"} {
 		if strings.HasPrefix(metric, prefix) {
 			return true
 		}
