@@ -75,36 +75,28 @@ func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter
 	return table, failed
 }
 
-// tableOf returns figures for people, the first of which are those of all answers.
-func tableOf(all []answered.Figures) *report.Table {
-	table := report.NewTable("door", "tenant", "answers", "labelled", "corrected", "error %", "log loss", "p − spam %",
-		"slope", "1-ROCA%", "label after", "ham lost: expected",
-		"spam missed: expected")
+// tablesOf returns figures for people: what labels say, and how many errors are expected without. The first line of
+// each is that of all answers.
+func tablesOf(all []answered.Figures) (labelled, expected *report.Table) {
+	labelled = report.NewTable("door", "tenant", "answers", "labelled", "corrected", "error %", "log loss", "p − spam %",
+		"slope", "1-ROCA%", "label after")
+	expected = report.NewTable("door", "tenant", "ham lost: labelled", "expected", "spam missed: labelled", "expected",
+		"left out", "why not known")
 	for i := range all {
 		f := &all[i]
 		door, tenant := cli.Cell(f.Door), cli.Cell(f.Tenant)
 		if i == 0 {
 			door, tenant = "all", ""
 		}
-		lost, missed := expected(f)
-		table.Add(door, tenant, f.Answers, f.Labelled, f.Corrected, interval(f.Error, 100, 2), interval(f.LogLoss, 1, 4),
-			interval(f.Bias, 100, 2), interval(f.Slope, 1, 2), interval(f.ROCA, 1, 3), delay(f.DelayMedian), lost, missed)
+		labelled.Add(door, tenant, f.Answers, f.Labelled, f.Corrected, interval(f.Error, 100, 2), interval(f.LogLoss, 1, 4),
+			interval(f.Bias, 100, 2), interval(f.Slope, 1, 2), interval(f.ROCA, 1, 3), delay(f.DelayMedian))
+		lost, missed := "not known", "not known"
+		if f.Expected.Withdrawn == "" {
+			lost, missed = interval(f.Expected.Lost, 1, 0), interval(f.Expected.Missed, 1, 0)
+		}
+		expected.Add(door, tenant, f.Lost, lost, f.Missed, missed, f.Expected.LeftOut, f.Expected.Withdrawn)
 	}
-	return table
-}
-
-// expected returns how many errors are expected, beside those that labels have shown, or why that is not known.
-func expected(f *answered.Figures) (lost, missed string) {
-	x := f.Expected
-	if x.Withdrawn != "" {
-		lost, missed = "not known: "+x.Withdrawn, "not known"
-	} else {
-		lost, missed = interval(x.Lost, 1, 0), interval(x.Missed, 1, 0)
-	}
-	if x.LeftOut > 0 {
-		missed += fmt.Sprintf("; %d left out", x.LeftOut)
-	}
-	return fmt.Sprintf("%s; %d labelled", lost, f.Lost), fmt.Sprintf("%s; %d labelled", missed, f.Missed)
+	return labelled, expected
 }
 
 // interval returns an estimate as "value (low to high)".

@@ -68,7 +68,8 @@ type view struct {
 	Older    string // address; empty: nothing is older
 	Newest   string // address; empty: these are the newest
 
-	Figures       *report.Table // nil: they were not asked for
+	Figures       *report.Table // what labels say; nil: they were not asked for
+	Expected      *report.Table // errors that are expected without labels
 	FiguresURL    string
 	FiguresUntil  time.Time // zero: they are of all lines
 	FiguresBroken string    // why there are none; a sentence
@@ -128,7 +129,7 @@ func (h *handler) search(ctx context.Context, v *view) {
 	case figuresErr != nil:
 		v.FiguresBroken = page.Away(figuresErr)
 	case v.Form.Figures:
-		v.Figures = tableOf(figures.Figures)
+		v.Figures, v.Expected = tablesOf(figures.Figures)
 		if figures.Stopped {
 			v.FiguresUntil = figures.Until
 		}

@@ -45,5 +45,6 @@ func writeFigures(w io.Writer, all []answered.Figures, asJSON bool) error {
 	if asJSON {
 		return report.PrintLines(w, all)
 	}
-	return cli.Print(w, tableOf(all).String())
+	labelled, expected := tablesOf(all)
+	return cli.Print(w, labelled.String()+"\nErrors, by the probability that each answer is wrong; no label is needed:\n"+expected.String())
 }
