@@ -262,7 +262,8 @@ func BenchmarkHistograms(b *testing.B) {
 			}
 			most := slices.Max(size[:])
 			sparse.sparse = append(sparse.sparse, newSparseColumn(
-				j, dense.column(j), slices.Index(size[:], most), len(size), make([]int32, rows+1), make([]byte, rows+1)))
+				j, dense.column(j), slices.Index(size[:], most), int(slices.Max(dense.column(j)))+1,
+				make([]int32, rows+1), make([]byte, rows+1)))
 		}
 		w := make([]int64, rows)
 		for i := range w {
