@@ -25,7 +25,8 @@ const week = 7 * day
 type outlook struct {
 	hours  map[int64]*hour // by hours since 1970; some 169
 	record *answered.Record
-	model  string // that answered last
+	groups answered.Groups // in record
+	model  string          // that answered last
 
 	changed bool // since the last look for a contradiction
 	looked  time.Time
@@ -40,14 +41,14 @@ type hour struct {
 }
 
 func newOutlook() *outlook {
-	return &outlook{hours: map[int64]*hour{}, record: answered.NewRecord(Remembered)}
+	return &outlook{hours: map[int64]*hour{}, record: answered.NewRecord(Remembered), groups: answered.Groups{}}
 }
 
 // add takes an answer that counts and stands for weight answers. nth is as Record.Add wants it.
 func (o *outlook) add(nth int64, e *stream.JournalEntry, model string, now time.Time, weight float64) {
 	inTime := !e.Time.After(now.Add(time.Minute)) && !e.Time.Before(now.Add(-week))
 	o.model = answered.ModelOf(e)
-	o.record.Add(nth, e, 0, !inTime || o.model != model)
+	o.record.Add(nth, e, o.groups.Number(e), !inTime || o.model != model)
 	if !inTime {
 		return
 	}

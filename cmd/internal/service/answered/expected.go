@@ -116,6 +116,23 @@ func ExcessReason(e promise.Excess) string {
 	return fmt.Sprintf("labels contradict it: %d errors in %d answers, %.1f expected", e.Wrong, e.Verdicts, e.Expected)
 }
 
+// Groups number doors and tenants for a Record: at most mostGroups, and all others together.
+type Groups map[group]int
+
+// Number returns that of an answer's door and tenant.
+func (g Groups) Number(e *stream.JournalEntry) int {
+	of := group{e.Door, e.Tenant}
+	if _, known := g[of]; !known && len(g) >= mostGroups {
+		of = group{others, others}
+	}
+	n, known := g[of]
+	if !known {
+		n = len(g)
+		g[of] = n
+	}
+	return n
+}
+
 // A Record keeps the newest answers in their order, with what labels said, some 24 bytes each.
 type Record struct {
 	all   []judgement

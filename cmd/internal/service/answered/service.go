@@ -46,7 +46,7 @@ type Service struct {
 	record  *Record
 	doubts  doubts
 	groups  map[group]*window
-	numbers map[group]int // in record; at most mostGroups, and others
+	numbers Groups // in record
 }
 
 // A window is the recent matches of a group, a ring.
@@ -67,7 +67,7 @@ func NewService(model string, follow Follower, write journal.Write, remembered i
 		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	s := &Service{follow: follow, model: model, log: log, matcher: NewMatcher(remembered), record: NewRecord(remembered),
-		doubts: doubts{}, groups: map[group]*window{}, numbers: map[group]int{}}
+		doubts: doubts{}, groups: map[group]*window{}, numbers: Groups{}}
 	counters := journal.Counters{
 		Written: counter("hamlet_learner_journal_lines_total",
 			"Labels that were written into the journal of decisions: of answered messages, and doubtful ones."),
@@ -124,7 +124,7 @@ func (s *Service) take(e *stream.JournalEntry) {
 	settled := s.doubts.read(e, known)
 	m, ok := s.matcher.Add(e)
 	if s.matcher.Decisions() > nth {
-		s.record.Add(nth, e, s.number(group{e.Door, e.Tenant}), false)
+		s.record.Add(nth, e, s.numbers.Number(e), false)
 	}
 	if ok {
 		s.show(&m)
@@ -186,19 +186,6 @@ func (s *Service) shown(m *Match) group {
 		return g
 	}
 	return group{others, others}
-}
-
-// number returns that of a group in the record. s.mu is held.
-func (s *Service) number(g group) int {
-	if _, known := s.numbers[g]; !known && len(s.numbers) >= mostGroups {
-		g = group{others, others}
-	}
-	n, known := s.numbers[g]
-	if !known {
-		n = len(s.numbers)
-		s.numbers[g] = n
-	}
-	return n
 }
 
 // show adds a match to its group's window. A label that replaces another is not added again.
