@@ -31,7 +31,8 @@ type outlook struct {
 	changed bool // since the last look for a contradiction
 	looked  time.Time
 	excess  promise.Excess
-	against bool // labels contradict what is expected
+	against bool             // labels contradict what is expected
+	kept    answered.Figures // of the answers that count
 }
 
 // An hour is the answers of one hour.
@@ -85,27 +86,26 @@ func (o *outlook) label(m *answered.Match) {
 // again is how old an answer to "do labels contradict it" may be: to look takes some 20 ms.
 const again = 10 * time.Second
 
-// errors returns what is expected of the answers since a time. The labels are those of the last day.
-func (o *outlook) errors(model string, alarms *Alarms, labels answered.Figures, since, at time.Time) Errors {
+// errors returns what is expected of the answers since a time. Those of an hour with an incident are left out, in
+// the sums and before labels are asked. labels are of the time since labelled.
+func (o *outlook) errors(model string, alarms *Alarms, labels func() []answered.Match,
+	labelled, since, at time.Time) Errors {
+	doubts := alarms.Doubts.Hours(since)
 	if o.changed && at.Sub(o.looked) >= again || at.Sub(o.looked) >= time.Minute {
-		_, o.excess, o.against = o.record.Contradictions(since, alarms.Doubts)
+		_, o.excess, o.against = o.record.Contradictions(since, doubts)
+		o.kept = o.record.Kept(labels(), labelled, doubts)
 		o.changed, o.looked = false, at
 	}
 	var sums promise.Expected
 	leftOut := 0
-	labels.Answers = 0
 	for start, h := range o.hours {
 		begin := time.Unix(3600*start, 0)
-		n := h.sums.Lost.N + h.sums.Missed.N
 		if begin.Add(time.Hour).Before(since) {
 			continue
 		}
-		if begin.After(at.Add(-day)) {
-			labels.Answers += n + h.foreign
-		}
 		leftOut += h.foreign
-		if alarms.Doubts.During(begin, begin.Add(time.Hour)) {
-			leftOut += n
+		if doubts.During(begin, begin) {
+			leftOut += h.sums.Lost.N + h.sums.Missed.N
 			continue
 		}
 		sums.Lost, sums.Missed = sums.Lost.Plus(h.sums.Lost), sums.Missed.Plus(h.sums.Missed)
@@ -121,13 +121,14 @@ func (o *outlook) errors(model string, alarms *Alarms, labels answered.Figures, 
 	case o.against:
 		reason = answered.ExcessReason(o.excess)
 	default:
-		reason = answered.SlopeReason(&labels)
+		reason = answered.SlopeReason(&o.kept)
 	}
 	if sums.Lost.N+sums.Missed.N+leftOut == 0 {
 		return Errors{Since: since}
 	}
-	labels.Expect(sums, leftOut, reason)
-	return Errors{Since: since, Expected: labels.Expected}
+	var f answered.Figures
+	f.Expect(sums, leftOut, reason)
+	return Errors{Since: since, Expected: f.Expected}
 }
 
 // Promise is the sentence at the top: what went wrong in the last week, though nobody said so. It is empty

@@ -200,7 +200,7 @@ func (j *journal) show(s *Snapshot) {
 		}
 	}
 	s.Labels = Labels{Away: j.away, Since: since, Figures: j.matches.figures(since)}
-	s.Errors = j.outlook.errors(j.model, &s.Alarms, s.Labels.Figures, latest(j.since, at.Add(-week)), at)
+	s.Errors = j.outlook.errors(j.model, &s.Alarms, j.matches.inOrder, since, latest(j.since, at.Add(-week)), at)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -243,14 +243,16 @@ func (m *matches) add(id string, match answered.Match, now time.Time) {
 	m.next = (m.next + 1) % mostMatches
 }
 
+// inOrder returns a copy, the newest last.
+func (m *matches) inOrder() []answered.Match { return slices.Concat(m.all[m.next:], m.all[:m.next]) }
+
 // figures returns those of the decisions since a time. It computes them when a label came, and
 // each minute.
 func (m *matches) figures(since time.Time) answered.Figures {
 	if !m.changed && since.Sub(m.least) < time.Minute {
 		return m.shown
 	}
-	inOrder := slices.Concat(m.all[m.next:], m.all[:m.next])
-	recent := slices.DeleteFunc(inOrder, func(a answered.Match) bool { return a.Decided().Before(since) })
+	recent := slices.DeleteFunc(m.inOrder(), func(a answered.Match) bool { return a.Decided().Before(since) })
 	m.shown, m.least, m.changed = answered.FiguresOf(recent), since, false
 	return m.shown
 }

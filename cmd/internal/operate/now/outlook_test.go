@@ -2,6 +2,8 @@ package now
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,5 +37,64 @@ func TestOneTenantContradicts(t *testing.T) {
 		if x := outlookOf(lines, now, Alarms{}); x.Withdrawn != "labels contradict it: 20 errors in 96 answers, 1.9 expected" {
 			t.Errorf("%d tenants: %q", tenants, x.Withdrawn)
 		}
+	}
+}
+
+// labelledLines returns n answers of an hour, of p and of 1-p in turn, with their labels. One of so many is wrong.
+func labelledLines(from, n int, model string, begin time.Time, p float64, oneOf int) (lines []stream.JournalEntry) {
+	for i := range n {
+		e := decision(from+i, stream.DecideHam, p, "milter")
+		spam := i/2%oneOf == 0
+		if i%2 == 1 {
+			e.Verdict, e.P, spam = stream.DecideSpam, 1-p, !spam
+		}
+		e.Low, e.High, e.Model = e.P, e.P, model+"/0123456789ab"
+		e.Time = begin.Add(time.Duration(i) * time.Hour / time.Duration(n))
+		given := label(from+i, stream.Ham)
+		if spam {
+			given.Label = stream.Spam
+		}
+		lines = append(lines, e, given)
+	}
+	return lines
+}
+
+const tooUnsure = "the last 500 labelled answers have the slope "
+
+// The slope is of the answers that the sums count: neither of an incident's, nor of another model's.
+func TestSlopeIsOfWhatCounts(t *testing.T) {
+	now := time.Now().Truncate(time.Hour)
+	fine := labelledLines(0, 400, "default", now.Add(-10*time.Hour), .1, 10)
+	last := labelledLines(2000, 20, "default", now.Add(-time.Hour), .1, 10)
+	for _, c := range []struct {
+		what, model string
+		alarms      Alarms
+		want        string
+	}{
+		{"all count", "default", Alarms{}, tooUnsure},
+		{"an incident", "default", Alarms{Doubts: answered.Doubts{{Kind: stream.AlertConcept, From: now.Add(-170 * time.Minute),
+			To: now.Add(-160 * time.Minute)}}}, ""},
+		{"another model", "shadow", Alarms{}, ""},
+	} {
+		other := labelledLines(1000, 480, c.model, now.Add(-3*time.Hour), .3, 20)
+		x := outlookOf(slices.Concat(fine, other, last), now, c.alarms)
+		if got := x.Withdrawn; !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+// Of very many labelled answers the newest are known. Those of the same time are what they are a share of.
+func TestSlopeIsAskedWhereOldLabelsAreForgotten(t *testing.T) {
+	now := time.Now().Truncate(time.Hour)
+	var lines []stream.JournalEntry
+	for i := range 3 * mostMatches {
+		e := decision(i, stream.DecideHam, .1, "milter")
+		e.Time = now.Add(-10 * time.Hour)
+		lines = append(lines, e)
+	}
+	lines = append(lines, labelledLines(len(lines), mostMatches+1000, "default", now.Add(-time.Hour), .3, 20)...)
+	if got := outlookOf(lines, now, Alarms{}).Withdrawn; !strings.HasPrefix(got, tooUnsure) {
+		t.Errorf("%q", got)
 	}
 }

@@ -41,6 +41,21 @@ func (d Doubts) During(from, to time.Time) bool {
 	})
 }
 
+// Hours returns the doubts that reach to a time or beyond, each as whole hours.
+func (d Doubts) Hours(since time.Time) (hours Doubts) {
+	for _, one := range d {
+		if !one.To.IsZero() {
+			one.To = one.To.Truncate(time.Hour).Add(time.Hour - 1)
+			if one.To.Before(since) {
+				continue
+			}
+		}
+		one.From = one.From.Truncate(time.Hour)
+		hours = append(hours, one)
+	}
+	return hours
+}
+
 // Open says which incident is open, in words; "": none.
 func (d Doubts) Open() string {
 	for _, one := range d {
@@ -147,6 +162,7 @@ type judgement struct {
 	group   int32
 	wrong   bool
 	out     bool // it is not counted
+	unnamed bool // it can get no label
 }
 
 // NewRecord returns a Record of at most so many answers.
@@ -168,7 +184,7 @@ func (r *Record) Add(nth int64, e *stream.JournalEntry, group int, leftOut bool)
 	}
 	_, named := parse(e.ID)
 	r.all = append(r.all, judgement{at: e.Time.Unix(), p: float32(p), high: float32(high), group: int32(group),
-		out: leftOut || !named})
+		out: leftOut, unnamed: !named})
 }
 
 // Label takes the label of an answer. A later one replaces it.
@@ -192,6 +208,25 @@ func (r *Record) leftOut(m *Match) bool {
 	return j != nil && j.out
 }
 
+// Kept returns the figures of the answers since a time that are not left out, and in no time of doubt. It changes
+// matches.
+func (r *Record) Kept(matches []Match, since time.Time, doubts Doubts) Figures {
+	counts := func(j *judgement) bool {
+		at := time.Unix(j.at, 0)
+		return !j.out && j.at >= since.Unix() && !doubts.During(at, at)
+	}
+	f := FiguresOf(slices.DeleteFunc(matches, func(m Match) bool {
+		j := r.of(&m)
+		return j == nil || !counts(j)
+	}))
+	for i := range r.all {
+		if counts(&r.all[i]) {
+			f.Answers++
+		}
+	}
+	return f
+}
+
 // Clone returns a copy.
 func (r *Record) Clone() *Record { return &Record{slices.Clone(r.all), r.first, r.most} }
 
@@ -205,7 +240,7 @@ func (r *Record) Contradictions(since time.Time, doubts Doubts) (groups map[int]
 	var last int32
 	for i := range r.all {
 		j := &r.all[i]
-		if at := time.Unix(j.at, 0); j.out || j.at < since.Unix() || doubts.During(at, at) {
+		if at := time.Unix(j.at, 0); j.out || j.unnamed || j.at < since.Unix() || doubts.During(at, at) {
 			continue
 		}
 		if one == nil || j.group != last {
