@@ -17,6 +17,7 @@ import (
 type Errors struct {
 	Since    time.Time          // of the answers: a week ago, or later if the past was too long to read
 	Expected *answered.Expected // nil: there are no answers
+	Foreign  int                // answers of other models, which are not counted
 }
 
 const week = 7 * day
@@ -47,13 +48,13 @@ func newOutlook() *outlook {
 
 // add takes an answer that counts and stands for weight answers. nth is as Record.Add wants it.
 func (o *outlook) add(nth int64, e *stream.JournalEntry, model string, now time.Time, weight float64) {
-	inTime := !e.Time.After(now.Add(time.Minute)) && !e.Time.Before(now.Add(-week))
+	inTime := !e.Time.Before(now.Add(-week))
 	o.model = answered.ModelOf(e)
 	o.record.Add(nth, e, o.groups.Number(e), !inTime || o.model != model)
 	if !inTime {
 		return
 	}
-	at := e.Time.Unix() / 3600
+	at := min(e.Time.Unix(), now.Unix()) / 3600 // a scorer's clock may be ahead
 	h := o.hours[at]
 	if h == nil {
 		least := now.Add(-week).Unix() / 3600
@@ -97,13 +98,13 @@ func (o *outlook) errors(model string, alarms *Alarms, labels func() []answered.
 		o.changed, o.looked = false, at
 	}
 	var sums promise.Expected
-	leftOut := 0
+	leftOut, foreign := 0, 0
 	for start, h := range o.hours {
 		begin := time.Unix(3600*start, 0)
 		if begin.Add(time.Hour).Before(since) {
 			continue
 		}
-		leftOut += h.foreign
+		foreign += h.foreign
 		if doubts.During(begin, begin) {
 			leftOut += h.sums.Lost.N + h.sums.Missed.N
 			continue
@@ -118,17 +119,19 @@ func (o *outlook) errors(model string, alarms *Alarms, labels func() []answered.
 	case o.model != model:
 		reason = fmt.Sprintf("the model %s answers, and its incidents are not read here",
 			page.Clip(page.Visible(o.model), doorLetters))
+	case foreign > 0 && sums.Lost.N+sums.Missed.N+leftOut == 0:
+		reason = "other models gave all answers, and their incidents are not read here"
 	case o.against:
 		reason = answered.ExcessReason(o.excess)
 	default:
 		reason = answered.SlopeReason(&o.kept)
 	}
-	if sums.Lost.N+sums.Missed.N+leftOut == 0 {
+	if sums.Lost.N+sums.Missed.N+leftOut+foreign == 0 {
 		return Errors{Since: since}
 	}
 	var f answered.Figures
 	f.Expect(sums, leftOut, reason)
-	return Errors{Since: since, Expected: f.Expected}
+	return Errors{Since: since, Expected: f.Expected, Foreign: foreign}
 }
 
 // Promise is the sentence at the top: what went wrong in the last week, though nobody said so. It is empty
@@ -138,19 +141,26 @@ func (v *view) Promise() string {
 	if x == nil || v.Journal.Reading {
 		return ""
 	}
-	var b strings.Builder
 	if x.Withdrawn != "" {
-		fmt.Fprintf(&b, "How many of your messages went to Junk %s is not known: %s.", v.week(), x.Withdrawn)
-	} else {
-		fmt.Fprintf(&b, "About %s of yours went to Junk %s (%s), and about %s spam came through (%s).",
-			page.Decimal(float64(x.Lost.Value), 0), v.week(), ends(x.Lost),
-			page.Decimal(float64(x.Missed.Value), 0), ends(x.Missed))
+		return fmt.Sprintf("How many of your messages went to Junk %s is not known: %s.", v.week(), x.Withdrawn)
 	}
-	if x.LeftOut > 0 && x.Answers > 0 {
-		n, _ := page.Number(x.LeftOut)
-		fmt.Fprintf(&b, " That leaves out %s answers of hours with an incident.", n)
+	var out []string
+	for _, one := range []struct {
+		n    int
+		what string
+	}{{x.LeftOut, " answers of hours with an incident"}, {v.Errors.Foreign, " answers of other models"}} {
+		if one.n > 0 {
+			n, _ := page.Number(one.n)
+			out = append(out, n+one.what)
+		}
 	}
-	return b.String()
+	text := fmt.Sprintf("About %s of yours went to Junk %s (%s), and about %s spam came through (%s).",
+		page.Decimal(float64(x.Lost.Value), 0), v.week(), ends(x.Lost),
+		page.Decimal(float64(x.Missed.Value), 0), ends(x.Missed))
+	if len(out) > 0 {
+		text += " That leaves out " + strings.Join(out, ", and ") + "."
+	}
+	return text
 }
 
 func ends(i answered.Interval) string {

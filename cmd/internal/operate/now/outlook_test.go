@@ -13,13 +13,18 @@ import (
 
 // outlookOf returns what is expected after lines of the journal.
 func outlookOf(lines []stream.JournalEntry, now time.Time, alarms Alarms) *answered.Expected {
+	return snapshotOf(lines, now, alarms).Errors.Expected
+}
+
+func snapshotOf(lines []stream.JournalEntry, now time.Time, alarms Alarms) *Snapshot {
 	j := newJournal("default")
 	for i := range lines {
 		j.add(&lines[i], now, 1)
 	}
 	s := &Snapshot{At: now, Alarms: alarms}
 	j.show(s)
-	return s.Errors.Expected
+	s.Journal.Reading = false
+	return s
 }
 
 // Labels that contradict one tenant's answers withdraw the sum, however many answers of others are between.
@@ -96,5 +101,47 @@ func TestSlopeIsAskedWhereOldLabelsAreForgotten(t *testing.T) {
 	lines = append(lines, labelledLines(len(lines), mostMatches+1000, "default", now.Add(-time.Hour), .3, 20)...)
 	if got := outlookOf(lines, now, Alarms{}).Withdrawn; !strings.HasPrefix(got, tooUnsure) {
 		t.Errorf("%q", got)
+	}
+}
+
+// What is left out is counted by its reason. Without a figure nothing is said to be left out of it.
+func TestWhatIsLeftOutIsNamed(t *testing.T) {
+	now := time.Now().Truncate(time.Hour).Add(30 * time.Minute)
+	at := func(n int, model string, age time.Duration) stream.JournalEntry {
+		e := decision(n, stream.DecideHam, .1, "milter")
+		e.Model, e.Time = model+"/0123456789ab", now.Add(-age)
+		return e
+	}
+	over := answered.Doubts{{Kind: stream.AlertConcept, From: now.Add(-3 * time.Hour), To: now.Add(-3 * time.Hour)}}
+	open := answered.Doubts{{Kind: stream.AlertConcept, From: now}}
+	shadow, ours, incident := at(1, "shadow", 5*time.Hour), at(2, "default", time.Hour), at(3, "default", 3*time.Hour)
+	for _, c := range []struct {
+		what   string
+		lines  []stream.JournalEntry
+		doubts answered.Doubts
+		want   string
+	}{
+		{"another model", []stream.JournalEntry{shadow, ours}, nil, "(0 to 1). That leaves out 1 answers of other models."},
+		{"an incident", []stream.JournalEntry{incident, ours}, over, "(0 to 1). That leaves out 1 answers of hours with an incident."},
+		{"both", []stream.JournalEntry{shadow, incident, ours}, over,
+			"(0 to 1). That leaves out 1 answers of hours with an incident, and 1 answers of other models."},
+		{"an open incident", []stream.JournalEntry{shadow, incident, ours}, open, " UTC."},
+		{"another alone", []stream.JournalEntry{shadow, at(4, "default", 8*day)}, nil,
+			" is not known: other models gave all answers, and their incidents are not read here."},
+	} {
+		s := snapshotOf(c.lines, now, Alarms{Doubts: c.doubts})
+		if got := newView(s).Promise(); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+// What a scorer answered whose clock is ahead counts in the present hour.
+func TestAnswersOfTheFutureCount(t *testing.T) {
+	now := time.Now()
+	e := decision(1, stream.DecideHam, .1, "milter")
+	e.Time = now.Add(5 * time.Hour)
+	if x := outlookOf([]stream.JournalEntry{e}, now, Alarms{}); x == nil || x.Answers != 1 {
+		t.Errorf("%+v", x)
 	}
 }
