@@ -62,6 +62,18 @@ func TestExpectedErrors(t *testing.T) {
 	write(t, conn, true, "l", stream.JournalEntry{Time: begin.Add(time.Hour), ID: identity(0), Label: stream.Ham, Source: "users", Model: "default"},
 		stream.JournalEntry{Time: begin.Add(time.Hour), ID: identity(1), Label: stream.Spam, Source: "users", Model: "default"})
 
+	const unknown = "NATS keeps no alerts, or damaged ones, and no scorer says whether an incident is open"
+	if x := expectedOf(t, conn); x.Withdrawn != unknown {
+		t.Errorf("without alerts and scorers: %q", x.Withdrawn)
+	}
+	alerts, err := nats.NewAlerts(conn, nats.AlertsConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := alerts.Publish(patience(t), stream.Alert{Incident: 1, Transition: 1, Kind: stream.AlertConcept, State: stream.AlertRaised, Event: 1,
+		Body: stream.AlertText, Reading: "something", Model: "another"}); err != nil { // there are alerts
+		t.Fatal(err)
+	}
 	x := expectedOf(t, conn)
 	if x.Answers != 400 || x.Withdrawn != "" || fmt.Sprintf("%.2f %g %g %.2f", x.Lost.Value, x.Lost.Low, x.Lost.High, x.Missed.Value) != "2.00 0 5 2.00" {
 		t.Errorf("%+v", x)
@@ -74,10 +86,6 @@ func TestExpectedErrors(t *testing.T) {
 		}
 	}
 
-	alerts, err := nats.NewAlerts(conn, nats.AlertsConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	publish := func(model string, transition int, kind, state string, after time.Duration) {
 		t.Helper()
 		a := stream.Alert{Incident: 100, Transition: transition, Kind: kind, State: state, Event: 100 + uint64(transition),
@@ -89,10 +97,6 @@ func TestExpectedErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := alerts.Publish(patience(t), stream.Alert{Incident: 1, Transition: 1, Kind: stream.AlertConcept, State: stream.AlertRaised, Event: 1,
-		Body: stream.AlertText, Reading: "something", Model: "another"}); err != nil { // makes the stream
-		t.Fatal(err)
 	}
 	// The answers from 100 to 160 minutes are of an incident that is over.
 	publish("default", 1, stream.AlertUnknown, stream.AlertSuspected, 100*time.Minute)

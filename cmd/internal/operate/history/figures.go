@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -39,12 +40,11 @@ func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter
 	table, match := Figures{}, all.Match()
 	var failed error
 	known := map[string]answered.Doubts{}
+	asked := sync.OnceValue(func() *stream.Info { return incidents.Asked(ctx, conn, model) })
 	doubts := func(model string) answered.Doubts {
 		d, read := known[model]
 		if !read && failed == nil && stream.CheckModelName(model) == nil {
-			var all []*incidents.Incident
-			all, _, failed = incidents.Read(ctx, conn, model)
-			d = incidents.Doubts(all)
+			d, failed = doubtsOf(ctx, conn, model, asked())
 			known[model] = d
 		}
 		return d
@@ -73,6 +73,19 @@ func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter
 		}
 	}, most, doubts)
 	return table, failed
+}
+
+// doubtsOf returns the times in which a model was in doubt, by NATS and by what a scorer says.
+func doubtsOf(ctx context.Context, conn *natsgo.Conn, model string, info *stream.Info) (answered.Doubts, error) {
+	end, err := nats.AlertsEnd(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	all, damaged, err := incidents.Read(ctx, conn, model)
+	if err != nil {
+		return nil, err
+	}
+	return incidents.Known(all, end == 0 || damaged > 0, info, model), nil
 }
 
 // tablesOf returns figures for people: what labels say, and how many errors are expected without. The first line of

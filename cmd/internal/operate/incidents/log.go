@@ -11,6 +11,7 @@ import (
 	"hamlet/algos/model"
 	"hamlet/cmd/internal/operate/now"
 	"hamlet/cmd/internal/service/alert"
+	"hamlet/cmd/internal/service/answered"
 	"hamlet/cmd/internal/web/page"
 	"hamlet/state"
 	"hamlet/stream"
@@ -23,7 +24,7 @@ const (
 )
 
 // A Log is the incidents that NATS keeps of a model, for all who look. It reads the alerts only
-// when there are others than before.
+// when there are others than before. It asks a scorer which incidents NATS does not know.
 type Log struct{ shared page.Shared[known] }
 
 // known are incidents in the order in which they were opened.
@@ -32,20 +33,26 @@ type known struct {
 	damaged int // alerts beside all that cannot be read
 	read    bool
 	end     uint64 // of the stream that was read
+	doubts  answered.Doubts
 }
 
 // NewLog returns the log of a model's incidents, by a clock.
 func NewLog(conn *natsgo.Conn, model string, clock func() time.Time) *Log {
 	read := func(ctx context.Context, before known) (known, error) {
 		end, err := nats.AlertsEnd(ctx, conn)
-		if err != nil || before.read && end == before.end {
-			return before, err
-		}
-		all, damaged, err := Read(ctx, conn, model)
 		if err != nil {
 			return before, err
 		}
-		return known{all, damaged, true, end}, nil
+		log := before
+		if !before.read || end != before.end {
+			all, damaged, err := Read(ctx, conn, model)
+			if err != nil {
+				return before, err
+			}
+			log = known{all: all, damaged: damaged, read: true, end: end}
+		}
+		log.doubts = Known(log.all, end == 0 || log.damaged > 0, Asked(ctx, conn, model), model)
+		return log, nil
 	}
 	return &Log{page.Shared[known]{Read: read, Now: clock, Again: askAgain, Time: askTime}}
 }
@@ -53,7 +60,7 @@ func NewLog(conn *natsgo.Conn, model string, clock func() time.Time) *Log {
 // Open returns the open incidents, the newest first.
 func (l *Log) Open(ctx context.Context) (open now.Alarms, err error) {
 	log, err := l.shared.Get(ctx)
-	open.Damaged, open.Doubts = log.damaged, Doubts(log.all)
+	open.Damaged, open.Doubts = log.damaged, log.doubts
 	for _, i := range slices.Backward(log.all) {
 		if !i.Open() {
 			continue

@@ -26,8 +26,8 @@ type Expected struct {
 // A Doubt is a time in which a model's p may be wrong by more than its interval says: an incident of
 // concept or label noise was open, or it was not known yet of what.
 type Doubt struct {
-	Kind string    // stream.AlertConcept and the others
-	From time.Time // of the suspicion
+	Kind string    // stream.AlertConcept and the others; "": nobody says whether there is one
+	From time.Time // of the suspicion; zero: not known
 	To   time.Time // zero: it is open
 }
 
@@ -63,8 +63,14 @@ func (d Doubts) Open() string {
 			continue
 		}
 		what := "an incident of " + one.Kind
-		if one.Kind == stream.AlertUnknown {
+		switch one.Kind {
+		case "":
+			return "NATS keeps no alerts, or damaged ones, and no scorer says whether an incident is open"
+		case stream.AlertUnknown:
 			what = "a suspicion that something changed"
+		}
+		if one.From.IsZero() {
+			return what + " is open"
 		}
 		return fmt.Sprintf("%s is open since %s", what, one.From.UTC().Format("2006-01-02 15:04 UTC"))
 	}
