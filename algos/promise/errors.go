@@ -61,7 +61,7 @@ func (c Count) Plus(o Count) Count {
 // distribution of whole numbers with the mean and the variance of (1). That is a negative binomial
 // one where the variance is above the mean, else a binomial one.
 func (c Count) Interval() (low, high int) {
-	if c.Mean == 0 {
+	if c.Mean < 1e-100 { // its square has no value, or few digits
 		return 0, 0
 	}
 	variance := c.Independent + float64(c.Doubt*c.Doubt)

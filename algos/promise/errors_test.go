@@ -113,6 +113,17 @@ func TestExpectedByHand(t *testing.T) {
 	e.Add(0.5, 0.6, 0.7, true)
 }
 
+// A mean whose square is 0 is no error, whatever the doubt.
+func TestIntervalOfAlmostNothing(t *testing.T) {
+	for _, p := range []float64{1e-170, 1e-110, 1e-90} {
+		var e Expected
+		e.Add(p, 0, 1e-60, false)
+		if low, high := e.Missed.Interval(); low != 0 || high != 0 {
+			t.Errorf("p %g: %d to %d", p, low, high)
+		}
+	}
+}
+
 func ExampleExpected() {
 	var week Expected
 	for range 300 {
