@@ -34,9 +34,15 @@ func TestWhatIsRightIsNotContradicted(t *testing.T) {
 
 // By (2), R of p that is right grows by at most 1 a verdict in the mean. q at its bound is the worst.
 func TestEvidenceIsFair(t *testing.T) {
-	for _, k := range oddsFactors {
-		for _, q := range []float64{0, 0.01, 0.5, 1} {
-			if fair := q*k/(1+(k-1)*q) + (1-q)/(1+(k-1)*q); math.Abs(fair-1) > 1e-12 {
+	for i, k := range oddsFactors {
+		for _, p := range []float64{0, 0.01, 0.5, 1} {
+			ratio := func(wrong bool) float64 {
+				var c Contradiction
+				c.Add(p/2, p, wrong)
+				return c.runs[i].ratio
+			}
+			q := min(1, p+Slips)
+			if fair := q*ratio(true) + (1-q)*ratio(false); math.Abs(fair-1) > 1e-12 {
 				t.Errorf("k %g, q %g: %g", k, q, fair)
 			}
 		}
