@@ -2,6 +2,7 @@ package answered
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -266,8 +267,8 @@ func (r *Record) Contradictions(since time.Time, doubts Doubts) (groups map[int]
 	}
 	all, ok = sum.Excess()
 	if !ok { // a sum of which a part is not known is not known
-		for _, e := range groups {
-			if !ok || e.Wrong > all.Wrong {
+		for _, g := range slices.Sorted(maps.Keys(groups)) {
+			if e := groups[g]; !ok || e.Wrong > all.Wrong {
 				all, ok = e, true
 			}
 		}

@@ -195,6 +195,30 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
+// Of groups that have as many wrong answers the first speaks for all. Right ones between them dilute the sum.
+func TestTheFirstGroupSpeaks(t *testing.T) {
+	m, r := NewMatcher(100_000), NewRecord(100_000)
+	for i := range 20_000 {
+		group := 20 + i%2
+		if i%400 == 0 {
+			group = i / 400 % 10
+		}
+		nth, e := m.Decisions(), decided(i, .02, time.Duration(i)*time.Second)
+		e.P += .001 * float64(group%10)
+		m.Add(e)
+		r.Add(nth, e, group, false)
+		if match, ok := m.Add(labelled(i, stream.Spam, 24*time.Hour)); ok && group < 10 {
+			r.Label(&match)
+		}
+	}
+	for range 20 {
+		groups, all, ok := r.Contradictions(noon, nil)
+		if !ok || len(groups) != 10 || all != groups[0] || groups[1].Wrong != all.Wrong {
+			t.Fatalf("%v of %v, %v", all, groups, ok)
+		}
+	}
+}
+
 // What a page that shows a week asks at most every ten seconds.
 func BenchmarkContradictions(b *testing.B) {
 	r := NewRecord(200_000)
