@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"hamlet/cmd/internal/service/answered"
 	"hamlet/stream"
 	"hamlet/stream/nats"
+	"hamlet/stream/questions"
 )
 
 // stats returns what `hamlet history --stats` prints.
@@ -62,7 +64,7 @@ func TestExpectedErrors(t *testing.T) {
 	write(t, conn, true, "l", stream.JournalEntry{Time: begin.Add(time.Hour), ID: identity(0), Label: stream.Ham, Source: "users", Model: "default"},
 		stream.JournalEntry{Time: begin.Add(time.Hour), ID: identity(1), Label: stream.Spam, Source: "users", Model: "default"})
 
-	const unknown = "NATS keeps no alerts, or damaged ones, and no scorer says whether an incident is open"
+	const unknown = "neither NATS nor a scorer says whether an incident is open"
 	if x := expectedOf(t, conn); x.Withdrawn != unknown {
 		t.Errorf("without alerts and scorers: %q", x.Withdrawn)
 	}
@@ -119,5 +121,33 @@ func TestExpectedErrors(t *testing.T) {
 		if strings.Count(got, "an incident of concept is open since") != 2 || !strings.Contains(got, "2 (0 to 5)") {
 			t.Errorf("the %s is\n%s", name, got)
 		}
+	}
+}
+
+// A late is a context whose deadline passes when it is cancelled.
+type late struct{ context.Context }
+
+func (l late) Err() error {
+	if l.Context.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Where the time is over before incidents are read, the figures that are known are shown, and no others.
+func TestTimeIsOverBeforeIncidentsAreRead(t *testing.T) {
+	conn := startNATS(t)
+	write(t, conn, false, "1", stream.JournalEntry{Time: time.Now(), ID: identity(1), Verdict: stream.DecideHam, P: 0.01, Low: 0.005, High: 0.02,
+		Model: "default/0123456789ab", Door: "milter", Tenant: "default"})
+	ctx, over := context.WithCancel(patience(t))
+	if _, err := conn.Subscribe(nats.Subject(questions.Info, "default"), func(*natsgo.Msg) { over() }); err != nil {
+		t.Fatal(err)
+	}
+	table, err := history.ReadFigures(late{ctx}, conn, "default", &history.Filter{}, 10)
+	if err != nil || !table.Stopped || len(table.Figures) != 2 || table.Figures[0].Answers != 1 {
+		t.Fatalf("%+v, %v", table, err)
+	}
+	if got := table.Figures[0].Expected.Withdrawn; got != "neither NATS nor a scorer says whether an incident is open" {
+		t.Errorf("%q", got)
 	}
 }

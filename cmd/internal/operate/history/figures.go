@@ -44,7 +44,9 @@ func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter
 	doubts := func(model string) answered.Doubts {
 		d, read := known[model]
 		if !read && failed == nil && stream.CheckModelName(model) == nil {
-			d, failed = doubtsOf(ctx, conn, model, asked())
+			if d, failed = doubtsOf(ctx, conn, model, asked()); failed != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				table.Stopped, failed, d = true, nil, answered.Doubts{{}}
+			}
 			known[model] = d
 		}
 		return d

@@ -27,7 +27,7 @@ func TestDoubtsWithoutAlerts(t *testing.T) {
 			t.Errorf("%s: %q, %v", what, got, err)
 		}
 	}
-	says("nobody", "NATS keeps no alerts, or damaged ones, and no scorer says whether an incident is open")
+	says("nobody", "neither NATS nor a scorer says whether an incident is open")
 
 	var served atomic.Pointer[stream.Info]
 	serve := func(model string, open ...stream.OpenIncident) {
@@ -65,5 +65,5 @@ func TestDoubtsWithoutAlerts(t *testing.T) {
 	if _, err := r.conn.Request(nats.IncidentSubject("default"), []byte("{"), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	says("a damaged alert", "NATS keeps no alerts, or damaged ones, and no scorer says whether an incident is open")
+	says("a damaged alert", "neither NATS nor a scorer says whether an incident is open")
 }

@@ -66,7 +66,7 @@ func (d Doubts) Open() string {
 		what := "an incident of " + one.Kind
 		switch one.Kind {
 		case "":
-			return "NATS keeps no alerts, or damaged ones, and no scorer says whether an incident is open"
+			return "neither NATS nor a scorer says whether an incident is open"
 		case stream.AlertUnknown:
 			what = "a suspicion that something changed"
 		}
