@@ -156,6 +156,41 @@ func TestDoubtsLeaveOut(t *testing.T) {
 	}
 }
 
+// Of scorers with different models one has an incident open: nothing is known, whichever answered last. Once it
+// answers no more, what the other says counts.
+func TestAnyModelsIncidentWithdraws(t *testing.T) {
+	doubts := func(model string) Doubts {
+		if model == "shadow" {
+			return Doubts{{Kind: stream.AlertConcept, From: noon.Add(time.Minute)}}
+		}
+		return nil
+	}
+	of := func(models ...string) *Expected {
+		var lines []*stream.JournalEntry
+		for i, model := range models {
+			e := decided(i, .01, time.Duration(i)*45*time.Second)
+			e.Model = model + "/0123456789ab"
+			lines = append(lines, e)
+		}
+		return Of(slices.Values(lines), 10, doubts)[0].Expected
+	}
+	const open = "an incident of concept is open since 2026-11-20 12:01 UTC"
+	for _, c := range []struct {
+		what   string
+		models []string
+		want   string
+	}{
+		{"it answered last", []string{"default", "default", "shadow"}, open},
+		{"before the other", []string{"default", "default", "shadow", "default"}, open},
+		{"before the incident, and last", []string{"default", "shadow"}, open},
+		{"before the incident alone", []string{"shadow", "default", "default"}, ""},
+	} {
+		if x := of(c.models...); x.Withdrawn != c.want {
+			t.Errorf("%s: %q, want %q", c.what, x.Withdrawn, c.want)
+		}
+	}
+}
+
 // A second answer about a message is no second error. Texts count, though nobody can label them.
 func TestMessagesCountOnce(t *testing.T) {
 	text := decided(1, .2, 0)

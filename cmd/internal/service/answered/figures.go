@@ -207,11 +207,30 @@ type tally struct {
 	answers  int
 	expected promise.Expected
 	leftOut  int
-	doubts   Doubts // of the model that answered last
+	last     string // the model that answered last
+	models   map[string]*answering
+}
+
+// An answering is a model that gave some of the answers.
+type answering struct {
+	last   time.Time // of its answers
+	doubts Doubts
 }
 
 func (t *tally) add(e *stream.JournalEntry, leftOut bool, doubts Doubts) {
-	t.doubts = doubts
+	t.last = ModelOf(e)
+	m := t.models[t.last]
+	if m == nil {
+		if t.models == nil {
+			t.models = map[string]*answering{}
+		}
+		m = &answering{}
+		t.models[t.last] = m
+	}
+	m.doubts = doubts
+	if e.Time.After(m.last) {
+		m.last = e.Time
+	}
 	if leftOut {
 		t.leftOut++
 		return
@@ -219,10 +238,22 @@ func (t *tally) add(e *stream.JournalEntry, leftOut bool, doubts Doubts) {
 	Expect(&t.expected, e)
 }
 
+// open says which incident is open in the model that answered last, or in one that answered since it began.
+func (t *tally) open() string {
+	for _, name := range slices.Sorted(maps.Keys(t.models)) {
+		m := t.models[name]
+		later := func(one Doubt) bool { return name != t.last && m.last.Before(one.From) }
+		if reason := slices.DeleteFunc(slices.Clone(m.doubts), later).Open(); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
 func (t *tally) figures(matches []Match, r *Record, e promise.Excess, contradicted bool) Figures {
 	f := FiguresOf(matches)
 	f.Answers = t.answers
-	reason := t.doubts.Open()
+	reason := t.open()
 	switch {
 	case reason != "":
 	case contradicted:
