@@ -28,6 +28,8 @@ type outlook struct {
 	record *answered.Record
 	groups answered.Groups // in record
 	model  string          // that answered last
+	other  string          // the last to answer that is not the console's
+	seen   time.Time       // when other answered last
 
 	changed bool // since the last look for a contradiction
 	looked  time.Time
@@ -49,7 +51,14 @@ func newOutlook() *outlook {
 // add takes an answer that counts and stands for weight answers. nth is as Record.Add wants it.
 func (o *outlook) add(nth int64, e *stream.JournalEntry, model string, now time.Time, weight float64) {
 	inTime := !e.Time.Before(now.Add(-week))
-	o.model = answered.ModelOf(e)
+	if o.model = answered.ModelOf(e); o.model != model {
+		o.other = o.model
+		if e.Time.Before(now) {
+			o.seen = latest(o.seen, e.Time)
+		} else {
+			o.seen = now
+		}
+	}
 	o.record.Add(nth, e, o.groups.Number(e), !inTime || o.model != model)
 	if !inTime {
 		return
@@ -87,6 +96,9 @@ func (o *outlook) label(m *answered.Match) {
 // again is how old an answer to "do labels contradict it" may be: to look takes some 20 ms.
 const again = 10 * time.Second
 
+// together is how long after its last answer another model is said to answer, if the console's does too.
+const together = 10 * time.Minute
+
 // errors returns what is expected of the answers since a time. Those of an hour with an incident are left out, in
 // the sums and before labels are asked. labels are of the time since labelled.
 func (o *outlook) errors(model string, alarms *Alarms, labels func() []answered.Match,
@@ -116,9 +128,9 @@ func (o *outlook) errors(model string, alarms *Alarms, labels func() []answered.
 	case alarms.Away != "":
 		reason = "the incidents cannot be read"
 	case reason != "":
-	case o.model != model:
+	case o.other != "" && (o.model == o.other || at.Sub(o.seen) < together):
 		reason = fmt.Sprintf("the model %s answers, and its incidents are not read here",
-			page.Clip(page.Visible(o.model), doorLetters))
+			page.Clip(page.Visible(o.other), doorLetters))
 	case foreign > 0 && sums.Lost.N+sums.Missed.N+leftOut == 0:
 		reason = "other models gave all answers, and their incidents are not read here"
 	case o.against:

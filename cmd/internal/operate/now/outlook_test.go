@@ -126,6 +126,8 @@ func TestWhatIsLeftOutIsNamed(t *testing.T) {
 		{"both", []stream.JournalEntry{shadow, incident, ours}, over,
 			"(0 to 1). That leaves out 1 answers of hours with an incident, and 1 answers of other models."},
 		{"an open incident", []stream.JournalEntry{shadow, incident, ours}, open, " UTC."},
+		{"another a minute ago", []stream.JournalEntry{at(5, "shadow", time.Minute), at(6, "default", 0)}, nil,
+			" is not known: the model shadow answers, and its incidents are not read here."},
 		{"another alone", []stream.JournalEntry{shadow, at(4, "default", 8*day)}, nil,
 			" is not known: other models gave all answers, and their incidents are not read here."},
 	} {
