@@ -39,7 +39,7 @@ func TestOneTenantContradicts(t *testing.T) {
 				lines = append(lines, label(i, stream.Spam))
 			}
 		}
-		if x := outlookOf(lines, now, Alarms{}); x.Withdrawn != "labels contradict it: 20 errors in 96 answers, 1.9 expected" {
+		if x := outlookOf(lines, now, Alarms{}); x.Withdrawn != "labels contradict it: 20 errors in 96 answers, 1.9 expected; p or the labels are wrong" {
 			t.Errorf("%d tenants: %q", tenants, x.Withdrawn)
 		}
 	}

@@ -133,9 +133,11 @@ const (
 	slopeLeast = 100
 )
 
-// ExcessReason says that labels contradict what was expected.
+// ExcessReason says that labels contradict what was expected. It cannot say which of the two is wrong: slips in 1 %
+// of labels are more than promise.Slips.
 func ExcessReason(e promise.Excess) string {
-	return fmt.Sprintf("labels contradict it: %d errors in %d answers, %.1f expected", e.Wrong, e.Verdicts, e.Expected)
+	return fmt.Sprintf("labels contradict it: %d errors in %d answers, %.1f expected; p or the labels are wrong",
+		e.Wrong, e.Verdicts, e.Expected)
 }
 
 // Groups number doors and tenants for a Record: at most mostGroups, and all others together.
