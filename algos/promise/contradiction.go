@@ -17,6 +17,10 @@ package promise
 //
 // q is the upper end of the interval of the probability, and [Slips]. One label in so many may be
 // a slip of the hand, whatever p says.
+//
+// "Given all before" is a premise. A model that learns keeps it if it has learnt all before, and each label came
+// before the next verdict. Labels that come late break it, and so do verdicts whose errors come together: copies of
+// one campaign are wrong all at once, as p did not know. Then R may reach its end sooner than (2) says.
 type Contradiction struct {
 	runs  [len(oddsFactors)]run
 	found Excess
@@ -25,7 +29,8 @@ type Contradiction struct {
 // Slips is the share of labels that may be wrong by a slip.
 const Slips = 0.002
 
-// patience is c: the least mean number of verdicts until p that is right seems to be contradicted.
+// patience is c: the least mean number of verdicts until p that is right seems to be contradicted, under the premise
+// of (2).
 const patience = 1e6
 
 // oddsFactors are k of (2). MEASURED.md has what they find.

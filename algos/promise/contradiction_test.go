@@ -20,7 +20,7 @@ func until(r *rand.Rand, most int, times, labelled float64) (int, Excess) {
 	return most, Excess{}
 }
 
-// Where p is right, nothing contradicts it in 300,000 verdicts, however few errors get a label.
+// Where p is right, nothing contradicts it in 300,000 verdicts, however few errors get a label. Errors are independent.
 func TestWhatIsRightIsNotContradicted(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, labelled := range []float64{1, 0.1} {

@@ -10,14 +10,15 @@ import (
 // the model's doubt about p. The zero value is empty. Add must not be called concurrently with any
 // method.
 //
-// Let p_i be the probability that verdict i is wrong. Given the p_i, the number of errors has the
+// Let p_i be the probability that verdict i is wrong, and errors be independent. Given the p_i, their number has the
 // Poisson binomial distribution: mean Σp, variance Σp(1−p). A p is itself known up to a
 // standard deviation d. All d come from one belief about one model's weights, so their errors
 // may all go the same way. The standard deviation of a sum is at most Σd. So
 //
 //	mean = Σp,  variance = Σp(1−p) + (Σd)².   (1)
 //
-// It says nothing of a world that changed: then p is wrong by more than its interval says.
+// Copies of one campaign are wrong together, and Σp(1−p) is too small for them. (1) says nothing of a world that
+// changed: then p is wrong by more than its interval says.
 type Expected struct{ Lost, Missed Count }
 
 // z90 is the normal distribution's 95 % quantile: an interval of 90 % has 2·z90 standard deviations.
