@@ -28,7 +28,7 @@ type Item struct {
 }
 
 // A Queue has the messages of a journal that have no label, by what their label would teach.
-// Of more than mostItems, it forgets those of the least worth. It is safe for concurrent use.
+// Of more than mostItems, it forgets those of the least worth: see trim. It is safe for concurrent use.
 type Queue struct {
 	// Ask is the share of mail that is in the queue by chance. It is set before anything is added.
 	Ask ingest.Asking
@@ -126,11 +126,14 @@ func (q *Queue) label(identity string) {
 	}
 }
 
-// trim leaves mostItems items: those that chance has chosen, and of the others those of the highest worth.
+// trim leaves mostItems items: those that chance has chosen, and of the others those of the highest worth. Of more
+// chosen ones than that, those of a smaller share stay: by their worth, lost ham would go first.
 func (q *Queue) trim() {
 	all := q.sorted()
 	slices.SortStableFunc(all, func(a, b *Item) int {
 		switch {
+		case a.Asked && b.Asked:
+			return cmp.Compare(ingest.Chance(a.ID), ingest.Chance(b.ID))
 		case a.Asked == b.Asked:
 			return 0
 		case a.Asked:

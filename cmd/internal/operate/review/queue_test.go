@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hamlet/algos/model"
+	"hamlet/cmd/internal/service/ingest"
 	"hamlet/cmd/internal/service/worth"
 	"hamlet/stream"
 )
@@ -213,6 +214,30 @@ func TestQueueAsksByChance(t *testing.T) {
 	for _, n := range asked[1:] {
 		if _, ok := q.Item(id(n)); !ok {
 			t.Errorf("chance has chosen %x, and it is gone", n)
+		}
+	}
+}
+
+// Of more chosen messages than the queue holds, chance says which go, and not what the answer was.
+func TestQueueTrimsByChance(t *testing.T) {
+	q := NewQueue()
+	q.Ask = ingest.MostAsked
+	first := map[string]bool{} // whether chance chose it for the half that stays
+	for i := 0; len(first) < mostItems+mostItems/4+1; i++ {
+		if e := answer(i, 0, 1, 0); q.Ask.Asks(e.ID) {
+			first[e.ID] = ingest.Chance(e.ID) < ingest.MostAsked/2
+			if first[e.ID] { // worth nothing: a lost ham, as the answer has it
+				e.P, e.Low, e.High = .999, .999, .999
+			}
+			q.Add(e)
+		}
+	}
+	if len(q.items) != mostItems {
+		t.Fatalf("%d items, want %d", len(q.items), mostItems)
+	}
+	for id, stays := range first {
+		if _, ok := q.Item(id); stays && !ok {
+			t.Fatal("a message of half the share is gone")
 		}
 	}
 }

@@ -27,14 +27,16 @@ const MostAsked = 0.5
 
 // Asks reports whether the label of a message is asked for.
 func (a Asking) Asks(identity string) bool {
-	if a <= 0 || identity == "" {
-		return false
-	}
+	return a > 0 && identity != "" && Chance(identity) < float64(a)
+}
+
+// Chance returns a number in [0, 1) for an identity. A share has the messages whose number is below it.
+func Chance(identity string) float64 {
 	var d xxhash.Digest
 	d.Reset()
 	_, _ = d.WriteString("hamlet asks\n")
 	_, _ = d.WriteString(identity)
-	return float64(d.Sum64()>>11)*math.Exp2(-53) < float64(a)
+	return float64(d.Sum64()>>11) * math.Exp2(-53)
 }
 
 // Record is [Record], and says of the label of a chosen mail that it was asked for. What e says itself stays.
