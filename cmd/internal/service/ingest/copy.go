@@ -25,6 +25,7 @@ type CopyConfig struct {
 	Source  string                    // of the copies, whatever the records say
 	Tenants []string                  // that records may name, or tokens.All; one alone is that of records without one
 	Sampled *float64                  // as source.Config's, whatever the records say
+	Ask     Asking                    // which labels were asked for, where Sampled says nothing
 	Copied  func(letters, events int) // called after each acknowledged batch, by several goroutines; may be nil
 	Log     *slog.Logger
 }
@@ -182,7 +183,7 @@ func (c *copier) copy(r *stream.Record) (stream.Record, error) {
 	if err := e.Validate(); err != nil {
 		return stream.Record{}, err
 	}
-	out, err := Record(&e)
+	out, err := c.cfg.Ask.Record(&e)
 	if err == nil && len(r.Key) > 0 && e.Body.Kind != stream.Mail {
 		out.Key = r.Key
 	}

@@ -397,6 +397,37 @@ func TestCopyOfHostileRecords(t *testing.T) {
 	}
 }
 
+// A feed may be what brings the rescue of a chosen mail.
+func TestCopyAsks(t *testing.T) {
+	e := stream.Event{ID: "1", Source: "s", Tenant: "t", Label: stream.Ham,
+		Body: stream.Body{Kind: stream.Mail, Mail: []byte("Subject: x\n\ny\n")}}
+	for i := 0; !Asking(MostAsked).Asks(identityOf(&e)); i++ {
+		e.Body.Mail = fmt.Appendf(nil, "Message-ID: <%d@example.org>\nSubject: x\n\ny\n", i)
+	}
+	record, err := Record(&e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := 0.25
+	for _, c := range []struct {
+		cfg  CopyConfig
+		want stream.Sampled
+	}{
+		{CopyConfig{}, stream.Sampled{}},
+		{CopyConfig{Ask: MostAsked}, stream.SampledShare(MostAsked, stream.SampledReview)},
+		{CopyConfig{Ask: MostAsked, Sampled: &share}, stream.SampledShare(share, stream.SampledAll)},
+	} {
+		c.cfg.From, c.cfg.Source, c.cfg.Tenants = "feed", "desk", []string{"t"}
+		copied, err := (&copier{cfg: &c.cfg}).copy(&record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := stream.DecodeRecord(copied.Headers, copied.Value); err != nil || e.Sampled != c.want {
+			t.Errorf("it was asked for as %+v, %v; want %+v", e.Sampled, err, c.want)
+		}
+	}
+}
+
 func TestCopyRefuses(t *testing.T) {
 	for _, cfg := range []CopyConfig{
 		{From: stream.EventsTopic("default"), Source: "desk", Tenants: []string{"a"}},

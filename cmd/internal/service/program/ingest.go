@@ -118,7 +118,7 @@ func (f *ingestFlags) checkCopy(hasSource bool) error {
 		return cli.Usagef("--from-topic goes on where its consumer group is, as fast as it goes: " +
 			"leave --rate and --no-resume out")
 	}
-	return errors.Join(f.CheckAt(f.HTTP, ""), settings.Check(f.Kafka, f.Topic), source.CheckSampled(f.Sampled))
+	return errors.Join(f.CheckAt(f.HTTP, ""), settings.Check(f.Kafka, f.Topic, f.Asking), source.CheckSampled(f.Sampled))
 }
 
 // Ingest runs ingest with its arguments until it is done or ctx ends.
@@ -176,7 +176,8 @@ func Ingest(ctx context.Context, args []string, stdio cli.IO) (err error) {
 		work = func(ctx context.Context) error {
 			return ingest.Copy(ctx, ingest.CopyConfig{
 				Kafka: s.Logs.(kafka.Config), From: f.From, Group: "hamlet.ingest." + f.Model + "." + f.From,
-				Events: events, Letters: letters, Source: f.Source[0].Name, Tenants: f.Tenant, Sampled: f.Sampled, Log: log,
+				Events: events, Letters: letters, Source: f.Source[0].Name, Tenants: f.Tenant,
+				Sampled: f.Sampled, Ask: f.Asking.Asking(), Log: log,
 				Copied: func(letters, events int) { m.rejected.Add(float64(letters)); m.sent.Add(float64(events)) },
 			})
 		}

@@ -86,6 +86,7 @@ func TestUsageOfFromTopic(t *testing.T) {
 		"--source=a --rate=5":                     "leave --rate",
 		"--source=a --no-resume":                  "leave --rate",
 		"--source=a --retention=1s":               "--retention: 1s is below",
+		"--source=a --ask=0.6":                    "--ask 0.6",
 	} {
 		all := append([]string{"--kafka=127.0.0.1:1", "--from-topic=feed"}, strings.Fields(args)...)
 		err := Ingest(t.Context(), all, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
