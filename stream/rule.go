@@ -21,8 +21,9 @@ type Rule struct {
 	// a fixed rule, want the interval above ½ too.
 	SpamAt float64 `json:"spam_at,omitempty"`
 
-	// Of a budget, weighed as in package promise: the judged ham that it rests on, and that at or above SpamAt.
-	// Missing is the least number of further ham until something can be promised.
+	// Of a budget, weighed as in package promise: the judged ham that it rests on, and that at or above the
+	// threshold which its table allows. SpamAt may be higher: it is at least ½, and what stands in may be stricter.
+	// Missing is the least number of further ham until something can be promised; 0 also where no number is enough.
 	Ham     float64 `json:"ham,omitempty"`
 	Lost    float64 `json:"lost,omitempty"`
 	Missing float64 `json:"missing,omitempty"`
@@ -36,6 +37,7 @@ const (
 	RuleCost      RuleName = "cost"      // what a lost ham costs
 	RuleBudget    RuleName = "budget"    // the threshold keeps the promise of a budget
 	RuleNotYet    RuleName = "not-yet"   // there is not enough ham for a promise: something stands in
+	RuleBroken    RuleName = "broken"    // there is ham enough, and no threshold keeps the budget: nothing is spam
 	RuleWithdrawn RuleName = "withdrawn" // the promise does not hold while an incident is raised: something stands in
 )
 

@@ -20,8 +20,12 @@ type Bound struct {
 	// as nothing can be promised.
 	LogOdds float64
 	// Missing is the least number of further ham of weight 1, all of them below the highest threshold,
-	// after which something can be promised; 0 if it can be now.
+	// after which something can be promised; 0 if it can be now. It is +Inf if no ham is enough: one of a weight
+	// above 1 has the highest log-odds.
 	Missing float64
+	// Broken says that nothing can be promised although there is ham enough: too much of it lies at the top.
+	// Nothing may then be called spam.
+	Broken bool
 	// Lost is the weight of ham at or above the threshold, of Ham in all.
 	Lost, Ham float64
 }
@@ -49,11 +53,14 @@ func (t *Table) Threshold(budget float64) Bound {
 		above[c] = sum
 	}
 	// The last cell has no upper edge, so the highest threshold is at its lower one.
+	enough := below.Log(0, float64(t.total)/unit) >= evidence
 	if t.floor >= cells {
+		bound.Broken = enough
 		bound.Missing = math.Inf(1)
 		return bound
 	}
 	if !keeps(above[cells-1]) {
+		bound.Broken = enough
 		ones := float64(float64(above[cells-1]) / unit)
 		bound.Missing = max(1, below.Zeros(ones, evidence)-bound.Ham+ones)
 		return bound

@@ -122,14 +122,17 @@ func TestHamBeyondTheCells(t *testing.T) {
 		table.Observe(-5, 1)
 	}
 	b := table.Threshold(0.01)
-	if b.Promised() || b.Missing < 200 {
+	if b.Promised() || !b.Broken || b.Missing < 200 {
 		t.Fatalf("%+v", b)
 	}
 	for range int(math.Ceil(b.Missing)) {
 		table.Observe(-5, 1)
 	}
-	if now := table.Threshold(0.01); !now.Promised() || now.Lost != 1 {
+	if now := table.Threshold(0.01); !now.Promised() || now.Broken || now.Lost != 1 {
 		t.Errorf("%+v", now)
+	}
+	if b := table.Threshold(0.001); b.Promised() || b.Broken {
+		t.Errorf("a budget for which all of it is too little ham: %+v", b)
 	}
 }
 
@@ -147,7 +150,7 @@ func TestFloor(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	table.Observe(30, 2)
-	if b := table.Threshold(0.9); b.Promised() || !math.IsInf(b.Missing, 1) {
+	if b := table.Threshold(0.9); b.Promised() || !b.Broken || !math.IsInf(b.Missing, 1) {
 		t.Errorf("%+v", b)
 	}
 }

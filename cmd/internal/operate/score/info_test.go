@@ -34,7 +34,7 @@ func TestInfo(t *testing.T) {
 		{Incident: "default.1.80", Transition: 2, Kind: stream.AlertSource, State: stream.AlertRaised, Accused: "desk", Body: stream.AlertVector},
 	}
 	unpromised := info
-	unpromised.Rule = &stream.Rule{By: stream.RuleNotYet, LoseAtMost: 0.001, SpamAt: 0.9}
+	unpromised.Rule = &stream.Rule{By: stream.RuleNotYet, LoseAtMost: 0.001, SpamAt: 0.9, Missing: 3000}
 	pinned.Pinned, lost.PinLost, stale.Stale = true, true, true
 	stale.Sources = stream.Sources{Known: 9, Doubted: 2, Muted: 1}
 	lost.Sources = stream.Sources{Known: 7, LeftOut: 2}
@@ -47,7 +47,7 @@ func TestInfo(t *testing.T) {
 		"stale      yes: the store cannot be read in": stale,
 		"sources    9, 2 doubted, 1 muted; see `":     stale,
 		"sources    0\n": info,
-		"\nverdicts   at most 1 ham in 1,000 is to be lost: not yet; until then spam from p = 0.900\n": unpromised,
+		"\nverdicts   at most 1 ham in 1,000 is to be lost: not yet, at least 3,000 more ham whose label was asked for; until then spam from p = 0.900\n": unpromised,
 		"\nsources    7, 2 left out\n": lost,
 	} {
 		url := listen(t, -1)

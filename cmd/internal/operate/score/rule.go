@@ -23,12 +23,16 @@ func ruleText(r *stream.Rule) string {
 		return spam + ": a lost ham is as bad as " + count(r.Cost) + " missed spams"
 	case stream.RuleBudget:
 		return spam + ": at most " + ofHam(r.LoseAtMost) + " is lost, by " + count(r.Ham) + " judged ham"
-	case stream.RuleNotYet:
-		text := "at most " + ofHam(r.LoseAtMost) + " is to be lost: not yet"
-		if r.Missing > 0 {
-			text += ", at least " + count(math.Ceil(r.Missing)) + " more ham whose label was asked for"
+	case stream.RuleNotYet, stream.RuleBroken:
+		text := "at most " + ofHam(r.LoseAtMost) + " is to be lost: not yet, "
+		if r.By == stream.RuleBroken {
+			text = "at most " + ofHam(r.LoseAtMost) + " is to be lost: too many of " + count(r.Ham) +
+				" judged ham look like the surest spam, "
 		}
-		return text + "; until then " + spam
+		if r.Missing == 0 {
+			return text + "and no further ham mends that: one that was rarely asked for is among the surest spam; " + spam
+		}
+		return text + "at least " + count(math.Ceil(r.Missing)) + " more ham whose label was asked for; until then " + spam
 	case stream.RuleWithdrawn:
 		return "at most " + ofHam(r.LoseAtMost) + " is to be lost: withdrawn while an incident is raised; until it ends " + spam
 	}

@@ -17,7 +17,14 @@ func TestRuleText(t *testing.T) {
 			By: stream.RuleBudget, LoseAtMost: 0.003, SpamAt: 0.999998, Ham: 1234567},
 		"at most 1 ham in 1,000 is to be lost: not yet, at least 1,204 more ham whose label was asked for; until then spam from p = 0.900": {
 			By: stream.RuleNotYet, LoseAtMost: 0.001, SpamAt: 0.9, Ham: 1800, Missing: 1203.1},
-		"at most 1 ham in 100 is to be lost: not yet; until then nothing is called spam": {By: stream.RuleNotYet, LoseAtMost: 0.01},
+		"at most 1 ham in 100 is to be lost: not yet, at least 3 more ham whose label was asked for; until then nothing is called spam": {
+			By: stream.RuleNotYet, LoseAtMost: 0.01, Missing: 3},
+		"at most 1 ham in 100 is to be lost: not yet, and no further ham mends that: " +
+			"one that was rarely asked for is among the surest spam; spam from p = 0.900": {
+			By: stream.RuleNotYet, LoseAtMost: 0.01, SpamAt: 0.9, Ham: 20},
+		"at most 1 ham in 100 is to be lost: too many of 400 judged ham look like the surest spam, " +
+			"at least 134 more ham whose label was asked for; until then nothing is called spam": {
+			By: stream.RuleBroken, LoseAtMost: 0.01, Ham: 400, Missing: 133.4},
 		"at most 1 ham in 100 is to be lost: withdrawn while an incident is raised; until it ends spam from p = 0.950": {
 			By: stream.RuleWithdrawn, LoseAtMost: 0.01, SpamAt: 0.95, Ham: 800},
 		"spam from p = 0.990, a fixed threshold of the tenant":         {By: stream.RuleFixed, SpamAt: 0.99},

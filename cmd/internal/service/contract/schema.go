@@ -113,13 +113,14 @@ var Texts = map[string]string{
 		"at least 0 exactly if the verdict is spam.",
 	"Verdict.rule": "Which rule turned p into the verdict. Absent: the scorer's fixed thresholds.",
 	"Rule.by": "fixed; cost; budget: a promise is kept; not-yet: there is not enough ham to promise anything; " +
-		"withdrawn: an incident is raised. In the last two cases something stands in.",
+		"broken: there is ham enough, and no threshold keeps the budget; withdrawn: an incident is raised. " +
+		"In the last three cases something stands in.",
 	"Rule.lose_at_most": "The budget: the share of all ham that may be called spam.",
 	"Rule.cost":         "What a lost ham costs, in missed spams.",
 	"Rule.spam_at":      "From this probability on the verdict is spam. Absent: nothing is called spam.",
 	"Rule.ham":          "Judged ham that the budget's threshold rests on, weighed by how it was asked for.",
-	"Rule.lost":         "Of it, what is at spam_at or above.",
-	"Rule.missing":      "At least so much further ham until something can be promised.",
+	"Rule.lost":         "Of it, what is at or above the threshold that the judged ham allows. spam_at may be stricter.",
+	"Rule.missing":      "At least so much further ham until something can be promised. Absent: none is missing, or none is enough.",
 	"Verdict.identity":  "Names a mail in header fields and corrections.",
 	"Verdict.reasons":   "Explain only: the model's inputs by what they contribute, largest first.",
 	"Verdict.model":     "The model that answered.",

@@ -26,7 +26,8 @@ type Tenants interface {
 //
 // While a budget cannot be promised, what stands in is the fixed thresholds, or nothing is called spam. A promise
 // is withdrawn while one of the incidents in changed is raised in the served model. Then spam must reach both the
-// fixed threshold and that of the budget: else an incident would make a scorer laxer.
+// fixed threshold and that of the budget: else an incident would make a scorer laxer. A budget is broken when there
+// is ham enough, but no threshold keeps it. Then nothing is called spam: what is lost makes no scorer laxer.
 type rules struct {
 	fixed   ruling // the scorer's fixed thresholds
 	never   bool   // nothing is called spam in the place of a promise
@@ -154,6 +155,9 @@ func (r *rules) make(s *snapshot, of ruled) *ruling {
 func (r *rules) keep(made *ruling, withdrawn bool) stream.RuleName {
 	threshold := max(made.bound.LogOdds, 0)
 	switch {
+	case made.bound.Broken:
+		made.never = true
+		return stream.RuleBroken
 	case !made.bound.Promised():
 		made.never = r.never
 		return stream.RuleNotYet

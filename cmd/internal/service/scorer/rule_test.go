@@ -16,6 +16,7 @@ import (
 
 	"hamlet/algos/feature"
 	"hamlet/algos/model"
+	"hamlet/algos/promise"
 	"hamlet/algos/text"
 	"hamlet/cmd/internal/door/gateway"
 	"hamlet/cmd/internal/service/strictness"
@@ -155,6 +156,42 @@ func TestTwoHundredHamPromiseNothing(t *testing.T) {
 		told := rules.of(served, rules.ofTenants(), "few").told
 		if told.By != stream.RuleNotYet || told.Ham != 200 || told.Missing < 1 || told.LoseAtMost != float64(budget) {
 			t.Errorf("%v: %+v", budget, told)
+		}
+	}
+}
+
+// Where there is ham enough and no threshold keeps a budget, nothing is called spam: it is not "not yet".
+func TestBrokenBudget(t *testing.T) {
+	table := new(promise.Table)
+	for _, c := range []struct {
+		ham    int
+		like   float64 // the log-odds with which they were judged
+		by     stream.RuleName
+		p      float64 // is called what
+		answer stream.Decision
+	}{
+		{250, -5, stream.RuleNotYet, 0.95, stream.DecideSpam},
+		{1, 30, stream.RuleNotYet, 0.95, stream.DecideSpam},
+		{70, -5, stream.RuleBroken, 1, stream.DecideUnsure},
+		{300, -5, stream.RuleBudget, 1, stream.DecideSpam},
+	} {
+		for range c.ham {
+			table.Observe(c.like, 1)
+		}
+		for _, withdrawn := range []bool{false, true} {
+			want, answer := c.by, c.answer
+			if withdrawn && want == stream.RuleBudget {
+				want = stream.RuleWithdrawn
+			}
+			r := newRules(&Config{SpamAt: 0.9, HamAt: 0.5})
+			made := r.fixed
+			made.bound = table.Threshold(0.01)
+			if by := r.keep(&made, withdrawn); by != want {
+				t.Errorf("%v ham, incident %v: %s, want %s", table.Ham(), withdrawn, by, want)
+			}
+			if d, _ := made.decide(c.p, 30, c.p); d != answer {
+				t.Errorf("%v ham, incident %v: p %v is %s, want %s", table.Ham(), withdrawn, c.p, d, answer)
+			}
 		}
 	}
 }
