@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"hamlet/cmd/internal/process/wholefile"
@@ -18,8 +17,8 @@ import (
 // A book is an account and a day's questions as a file, so that a restart forgets neither. It is of one
 // oracle: with another URL a new one begins.
 //
-//	{"version": 1, "oracle": "5f3c…", "state": "trusted", "last": "rrwr…", "total": 35, "wrong": 4,
-//	 "day": "2026-11-30", "asked": 17}
+//	{"version": 1, "oracle": "5f3c…", "state": "trusted", "last": "rrwr…", "doubtful": "rw…", "doubted": false,
+//	 "total": 35, "wrong": 4, "day": "2026-11-30", "asked": 17}
 type book struct {
 	path   string
 	oracle string // the first half of the SHA-256 of its URL, in hex
@@ -29,14 +28,16 @@ type book struct {
 
 // A page is a book's file.
 type page struct {
-	Version int    `json:"version"`
-	Oracle  string `json:"oracle"`
-	State   State  `json:"state"`
-	Last    string `json:"last"` // r: right, w: wrong
-	Total   int    `json:"total"`
-	Wrong   int    `json:"wrong"`
-	Day     string `json:"day"`
-	Asked   int    `json:"asked"`
+	Version  int    `json:"version"`
+	Oracle   string `json:"oracle"`
+	State    State  `json:"state"`
+	Last     record `json:"last"` // as letters
+	Doubtful record `json:"doubtful"`
+	Doubted  bool   `json:"doubted"`
+	Total    int    `json:"total"`
+	Wrong    int    `json:"wrong"`
+	Day      string `json:"day"`
+	Asked    int    `json:"asked"`
 }
 
 const mostPage = 4 << 10 // bytes
@@ -66,27 +67,43 @@ func openBook(path, endpoint string) (b *book, a Account, err error) {
 	if p.Oracle != b.oracle {
 		return b, a, b.write(&a)
 	}
-	a = Account{total: p.Total, wrong: p.Wrong, state: p.State}
-	for _, c := range p.Last {
-		a.last = append(a.last, c == 'w')
+	a = Account{
+		last: p.Last, doubtful: p.Doubtful, doubted: p.Doubted, total: p.Total, wrong: p.Wrong, state: p.State,
 	}
 	return b, a, nil
 }
 
 func (p *page) valid() bool {
 	return p.Version == 1 && (p.State == Trial || p.State == Trusted || p.State == Stopped) && len(p.Last) <= window &&
-		strings.Trim(p.Last, "rw") == "" && p.Wrong >= 0 && p.Total >= len(p.Last) && p.Asked >= 0
+		len(p.Doubtful) <= window && p.Wrong >= 0 && p.Total >= len(p.Last) && p.Total >= len(p.Doubtful) && p.Asked >= 0
+}
+
+// MarshalText writes r for a right answer and w for a wrong one.
+func (r record) MarshalText() ([]byte, error) {
+	text := make([]byte, len(r))
+	for i, wrong := range r {
+		if text[i] = 'r'; wrong {
+			text[i] = 'w'
+		}
+	}
+	return text, nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (r *record) UnmarshalText(text []byte) error {
+	*r = nil
+	for _, c := range text {
+		if c != 'r' && c != 'w' {
+			return errors.New("a comparison is r or w")
+		}
+		*r = append(*r, c == 'w')
+	}
+	return nil
 }
 
 // write replaces the file.
 func (b *book) write(a *Account) error {
-	last := make([]byte, len(a.last))
-	for i, wrong := range a.last {
-		if last[i] = 'r'; wrong {
-			last[i] = 'w'
-		}
-	}
-	p := page{1, b.oracle, a.State(), string(last), a.total, a.wrong, b.day, b.asked}
+	p := page{1, b.oracle, a.State(), a.last, a.doubtful, a.doubted, a.total, a.wrong, b.day, b.asked}
 	err := wholefile.Write(b.path, func(w io.Writer) error { return json.NewEncoder(w).Encode(p) })
 	if err != nil {
 		return fmt.Errorf("account of the oracle: %w", err)

@@ -81,7 +81,7 @@ const (
 	otherBytes     = 16 << 20
 
 	poll        = 3 * time.Second
-	lateness    = 2 * time.Minute // of labels: learners write them late. What was read before finds no message
+	lateness    = 2 * time.Minute // of labels: learners write them late
 	publishTime = 20 * time.Second
 	longest     = 10 * time.Minute // of the pause after failures
 )
@@ -104,6 +104,8 @@ type Service struct {
 	doubtful, other shelf
 	resume          time.Time // no question before
 	pause           time.Duration
+
+	seen recently // the labels that were read; only read uses it
 }
 
 // New returns a service with the account of cfg.File. Run does the work.
@@ -196,8 +198,8 @@ func (s *Service) readSince(ctx context.Context, since time.Time) error {
 		switch {
 		case err != nil:
 			return err
-		case e.Source == Source || e.Source == selflabel.Source:
-			continue // a machine's
+		case e.Source == Source || e.Withdrawn || !s.seen.add(e.ID+"\x00"+e.Source+e.Time.String()):
+			continue
 		}
 		select {
 		case s.labels <- e:
@@ -208,14 +210,19 @@ func (s *Service) readSince(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// pass takes a message that passed a door.
+// pass takes a message that passed a door. One that was asked about is not asked about again.
 func (s *Service) pass(ctx context.Context, m *passed) {
-	if s.policy.Asks(m.doubtful) {
+	if s.policy.Knows(m.id) {
+		return
+	}
+	if s.policy.Asks(m.id, m.doubtful) {
 		if label, answered := s.ask(ctx, m); answered {
-			if label != stream.Unlabelled {
-				s.policy.Answered(m.id, label == stream.Spam)
-				s.teach(ctx, m, label)
+			if label == stream.Unlabelled {
+				s.policy.Done(m.id)
+				return
 			}
+			s.policy.Answered(m.id, label == stream.Spam)
+			s.teach(ctx, m, label)
 			return
 		}
 	}
@@ -228,8 +235,12 @@ func (s *Service) pass(ctx context.Context, m *passed) {
 	}
 }
 
-// labelled takes a label that people gave a message. A label that comes again finds no message.
+// labelled takes a label that the model has learnt.
 func (s *Service) labelled(ctx context.Context, e *stream.JournalEntry) {
+	s.policy.Learnt()
+	if e.Source == selflabel.Source {
+		return // a machine's
+	}
 	m := s.doubtful.take(e.ID)
 	if m == nil {
 		m = s.other.take(e.ID)
@@ -237,8 +248,12 @@ func (s *Service) labelled(ctx context.Context, e *stream.JournalEntry) {
 	before := s.policy.total
 	ask, changed := s.policy.Labelled(e.ID, e.Label == stream.Spam, m != nil && m.doubtful)
 	if ask && m != nil {
-		if label, answered := s.ask(ctx, m); answered && label != stream.Unlabelled {
-			changed = s.policy.Add(label != e.Label)
+		switch label, answered := s.ask(ctx, m); {
+		case !answered:
+		case label == stream.Unlabelled:
+			s.policy.Done(m.id)
+		default:
+			changed = s.policy.Compare(m.id, label != e.Label, m.doubtful)
 		}
 	}
 	if s.policy.total != before {

@@ -167,9 +167,9 @@ func TestTrialAndTrust(t *testing.T) {
 	r.label("sure", "users", stream.Ham)
 	r.label("hidden", "users", stream.Ham)
 	r.until("labelled mail is not asked about", func() bool { asked, _ := r.counts(); return asked == 1 })
-	r.compare("trial", 11)
+	r.compare("trial", 10) // with the one before as many as show it
 	r.until("it is not trusted", r.is(Trusted))
-	if asked, taught := r.counts(); asked != 12 || taught != 0 {
+	if asked, taught := r.counts(); asked != 11 || taught != 0 {
 		t.Fatalf("on trial %d are asked, %d taught", asked, taught)
 	}
 	r.pass("later", "alice", true)
@@ -183,7 +183,7 @@ func TestTrialAndTrust(t *testing.T) {
 	}
 	r.label("later", "users", stream.Spam)
 	r.until("the taught answer is not compared", func() bool { return testutil.ToFloat64(r.s.metrics.compared.WithLabelValues("wrong")) == 1 })
-	if asked, _ := r.counts(); asked != 13 {
+	if asked, _ := r.counts(); asked != 12 {
 		t.Errorf("%d are asked: %v", asked, r.asked)
 	}
 	if said := r.log.String(); strings.Contains(said, "canary") || strings.Count(said, "the oracle is trusted") != 1 {
@@ -220,6 +220,52 @@ func TestABadMachineIsStopped(t *testing.T) {
 	r.start(1000)
 	if r.s.state.Load() != Trial || r.s.book.asked != asked {
 		t.Errorf("another machine is %s, and %d questions are asked today", r.s.state.Load(), r.s.book.asked)
+	}
+}
+
+// One message counts once, however often it passes and its label is read. A trusted machine is asked about a
+// doubtful message once.
+func TestAMessageIsAskedAboutOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, ham)
+	r.start(1000)
+	r.pass("again", "default", true)
+	r.label("again", "users", stream.Ham)
+	r.until("it is not asked", func() bool { asked, _ := r.counts(); return asked == 1 })
+	for range 15 {
+		r.pass("again", "default", true)
+		r.label("again", "users", stream.Ham)
+	}
+	r.compare("marker", 1)
+	if asked, _ := r.counts(); asked != 2 || r.is(Trusted)() {
+		t.Fatalf("%d are asked, and it is %s", asked, r.s.state.Load())
+	}
+	r.compare("trial", 9)
+	r.until("it is not trusted", r.is(Trusted))
+	for range 20 {
+		r.pass("often", "default", true)
+	}
+	r.pass("last", "default", true)
+	r.until("the last is not taught", func() bool { _, taught := r.counts(); return taught == 2 })
+	if asked, _ := r.counts(); asked != 13 {
+		t.Errorf("%d are asked: %v", asked, r.asked)
+	}
+}
+
+// A label that was withdrawn is none.
+func TestAWithdrawnLabel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, ham)
+	r.start(1000)
+	r.pass("withdrawn", "default", true)
+	r.mu.Lock()
+	r.labels = append(r.labels, stream.JournalEntry{
+		ID: "withdrawn", Source: "users", Label: stream.Spam, Withdrawn: true, Time: time.Now(),
+	})
+	r.mu.Unlock()
+	r.compare("given", 1)
+	if asked, _ := r.counts(); asked != 1 {
+		t.Errorf("%d are asked: %v", asked, r.asked)
 	}
 }
 
@@ -288,7 +334,7 @@ func TestALogThatRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, ham)
 	r.start(1000)
-	r.compare("trial", 12)
+	r.compare("trial", 11)
 	r.until("it is not trusted", r.is(Trusted))
 	r.mu.Lock()
 	r.fails = fmt.Errorf("publish: %w", stream.ErrTooLarge)
@@ -305,7 +351,7 @@ func TestBooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 130 {
-		a.Add(n%20 == 0)
+		a.Add(n%20 == 0, n%2 == 0)
 	}
 	b.take(10, time.Now())
 	if err := b.write(&a); err != nil {

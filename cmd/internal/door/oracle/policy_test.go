@@ -13,7 +13,7 @@ func judge(rate float64, seed uint64, comparisons int) (trusted, stopped int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	a := Account{}
 	for n := range comparisons {
-		if !a.Add(r.Float64() < rate) {
+		if !a.Add(r.Float64() < rate, false) {
 			continue
 		}
 		if a.State() == Trusted && trusted == 0 {
@@ -65,8 +65,8 @@ func TestAccount(t *testing.T) {
 // A machine that becomes bad is on trial again, and then stopped for good.
 func TestAGoodMachineBecomesBad(t *testing.T) {
 	a := Account{}
-	for range 500 {
-		a.Add(false)
+	for n := range 500 {
+		a.Add(false, n%3 == 0)
 	}
 	if a.State() != Trusted || a.Rate() != 0 {
 		t.Fatalf("%s at a rate of %v", a.State(), a.Rate())
@@ -74,7 +74,7 @@ func TestAGoodMachineBecomesBad(t *testing.T) {
 	var states []State
 	n := 0
 	for ; n < window && a.State() != Stopped; n++ {
-		if a.Add(n%5 < 2 || n%2 == 0) {
+		if a.Add(n%5 < 2 || n%2 == 0, true) {
 			states = append(states, a.State())
 		}
 	}
@@ -82,7 +82,7 @@ func TestAGoodMachineBecomesBad(t *testing.T) {
 		t.Errorf("after %d comparisons: %v", n, states)
 	}
 	for range 500 {
-		if a.Add(false) {
+		if a.Add(false, true) {
 			t.Fatal("a stopped machine comes back")
 		}
 	}
@@ -91,10 +91,106 @@ func TestAGoodMachineBecomesBad(t *testing.T) {
 	}
 }
 
+// A machine that is right about easy mail and wrong about doubtful mail does not teach. One message in
+// three is doubtful.
+func TestDoubtfulMailDecides(t *testing.T) {
+	const seeds, comparisons = 200, 600
+	for _, c := range []struct {
+		easy, doubtful            float64
+		leastTrusted, mostTrusted int // of seeds, after the last comparison
+		leastStopped, mostStopped int
+	}{
+		{.05, .5, 0, 0, seeds, seeds},
+		{.02, .9, 0, 0, seeds, seeds},
+		{.3, .05, seeds * 98 / 100, seeds, 0, 2},
+		{.1, .1, seeds * 95 / 100, seeds, 0, 0},
+	} {
+		trusted, stopped := 0, 0
+		for seed := range uint64(seeds) {
+			r := rand.New(rand.NewPCG(seed, 9))
+			a := Account{}
+			for n := range comparisons {
+				doubtful, rate := n%3 == 0, c.easy
+				if doubtful {
+					rate = c.doubtful
+				}
+				a.Add(r.Float64() < rate, doubtful)
+			}
+			switch a.State() {
+			case Trusted:
+				trusted++
+			case Stopped:
+				stopped++
+			}
+		}
+		if trusted < c.leastTrusted || trusted > c.mostTrusted || stopped < c.leastStopped || stopped > c.mostStopped {
+			t.Errorf("%+v: %d trusted, %d stopped", c, trusted, stopped)
+		}
+	}
+}
+
+// Easy mail does not end a trial that doubtful mail caused.
+func TestEasyMailDoesNotBringTrustBack(t *testing.T) {
+	a := Account{}
+	for range window {
+		a.Add(false, false)
+	}
+	for n := range least {
+		if a.State() != Trusted {
+			t.Fatalf("%d doubtful messages decide", n)
+		}
+		a.Add(n%2 == 0, true)
+	}
+	if a.State() != Trial {
+		t.Fatalf("half wrong about doubtful mail, it is %s", a.State())
+	}
+	for range 3 * window {
+		if a.Add(false, false) {
+			t.Fatalf("easy mail has it %s", a.State())
+		}
+	}
+	for n := 0; a.State() == Trial; n++ {
+		if n > window {
+			t.Fatal("doubtful mail does not bring it back")
+		}
+		a.Add(false, true)
+	}
+	if a.State() != Trusted {
+		t.Errorf("it is %s", a.State())
+	}
+}
+
+// One message counts once, and an answer that the model cannot withdraw any more does not count.
+func TestAMessageCountsOnce(t *testing.T) {
+	p := Policy{}
+	p.Compare("a", false, true)
+	p.Done("unknown")
+	for range 50 {
+		for _, key := range []string{"a", "unknown"} {
+			if ask, _ := p.Labelled(key, true, true); ask || !p.Knows(key) {
+				t.Fatalf("%s: it is asked twice", key)
+			}
+		}
+	}
+	p.Answered("b", true)
+	p.Answered("c", true)
+	p.Labelled("b", true, true)
+	p.Labelled("b", true, true)
+	if p.total != 2 {
+		t.Errorf("%d comparisons", p.total)
+	}
+	for range mostWaiting + 1 {
+		p.Learnt()
+	}
+	if p.Labelled("c", false, true); p.total != 2 {
+		t.Error("an answer counts that the model cannot withdraw")
+	}
+}
+
 // Before it is trusted it is asked about labelled mail, and nothing else; later about doubtful mail.
 func TestPolicy(t *testing.T) {
 	p := Policy{}
-	if p.Asks(true) || p.Asks(false) {
+	if p.Asks("a", true) || p.Asks("a", false) {
 		t.Error("a machine on trial is asked about mail that passes")
 	}
 	for n := 0; p.State() == Trial && n < 50; n++ {
@@ -102,9 +198,9 @@ func TestPolicy(t *testing.T) {
 		if !ask || changed {
 			t.Fatal("a machine on trial is not asked about labelled mail")
 		}
-		p.Add(false)
+		p.Compare(fmt.Sprint(n), false, false)
 	}
-	if !p.Asks(true) || p.Asks(false) {
+	if !p.Asks("a", true) || p.Asks("a", false) {
 		t.Errorf("a machine that is %s is asked otherwise", p.State())
 	}
 	p.Answered("right", true)
@@ -124,11 +220,11 @@ func TestPolicy(t *testing.T) {
 	if ask, _ := p.Labelled("unasked", true, true); !ask {
 		t.Error("a trusted machine is not asked about doubtful mail that was labelled before")
 	}
-	for n := range mostAnswers + 10 {
+	for n := range mostAsked + 10 {
 		p.Answered(fmt.Sprint("many", n), true)
 	}
-	if len(p.answers) > mostAnswers || len(p.order) > mostAnswers {
-		t.Errorf("%d answers are kept", len(p.answers))
+	if len(p.asked) > mostAsked || len(p.order) > mostAsked {
+		t.Errorf("%d answers are kept", len(p.asked))
 	}
 }
 

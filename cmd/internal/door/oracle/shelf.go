@@ -52,3 +52,21 @@ func (s *shelf) take(id string) *passed {
 	}
 	return m
 }
+
+// mostRecent bounds a recently: with fewer lines in two minutes none counts twice.
+const mostRecent = 20_000
+
+// A recently has the last mostRecent to 2·mostRecent keys.
+type recently struct{ now, before map[string]bool }
+
+// add reports whether a key is new.
+func (r *recently) add(key string) bool {
+	if r.now[key] || r.before[key] {
+		return false
+	}
+	if r.now == nil || len(r.now) >= mostRecent {
+		r.now, r.before = map[string]bool{}, r.now
+	}
+	r.now[key] = true
+	return true
+}

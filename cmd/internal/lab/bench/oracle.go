@@ -171,7 +171,7 @@ func (c *Oracle) stream(ctx context.Context, set *population, asks bool, run *or
 		}
 		lo, hi := prediction.Interval(model.Z90)
 		labelled[i], doubtful[i] = people.Float64() < c.Share, oracle.Doubtful(p, lo, hi)
-		if asks && (policy.Asks(doubtful[i]) || !run.Account && doubtful[i]) {
+		if asks && (policy.Asks(ex.ID, doubtful[i]) || !run.Account && doubtful[i]) {
 			spam, err := ask(i)
 			if err != nil {
 				return err
@@ -200,13 +200,14 @@ func (c *Oracle) stream(ctx context.Context, set *population, asks bool, run *or
 		if !asks || !run.Account {
 			continue
 		}
+		policy.Learnt()
 		compare, changed := policy.Labelled(label.ID, label.Spam, doubtful[late])
 		if compare {
 			spam, err := ask(late)
 			if err != nil {
 				return err
 			}
-			changed = policy.Add(spam != label.Spam)
+			changed = policy.Compare(label.ID, spam != label.Spam, doubtful[late])
 		}
 		switch {
 		case changed && policy.State() == oracle.Trusted && run.Trusted == nil:
