@@ -42,13 +42,14 @@ type page struct {
 
 const mostPage = 4 << 10 // bytes
 
-// openBook reads the file at path, if there is one, for the oracle at a URL.
+// openBook reads the file at path, if there is one, for the oracle at a URL. It writes it too: a file that cannot be
+// written is noticed now.
 func openBook(path, endpoint string) (b *book, a Account, err error) {
 	sum := sha256.Sum256([]byte(endpoint))
 	b = &book{path: path, oracle: hex.EncodeToString(sum[:16])}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return b, a, b.write(&a) // a file that cannot be written is noticed now
+		return b, a, b.write(&a)
 	}
 	if err != nil {
 		return nil, a, fmt.Errorf("account of the oracle: %w", err)
@@ -70,7 +71,7 @@ func openBook(path, endpoint string) (b *book, a Account, err error) {
 	a = Account{
 		last: p.Last, doubtful: p.Doubtful, doubted: p.Doubted, total: p.Total, wrong: p.Wrong, state: p.State,
 	}
-	return b, a, nil
+	return b, a, b.write(&a)
 }
 
 func (p *page) valid() bool {

@@ -9,6 +9,7 @@ const (
 	unaskedQueue   = "queue"   // the oracle is slower than the mail
 	unaskedBudget  = "budget"  // the day's questions are asked
 	unaskedFailing = "failing" // the last question failed a short time ago
+	unaskedAccount = "account" // the account cannot be written
 )
 
 // failed is what a question comes to beside spam, ham and unknown.
@@ -62,7 +63,7 @@ func newMetrics() *metrics {
 	for _, answer := range []string{"spam", "ham", "unknown", failed} {
 		m.questions.WithLabelValues(answer)
 	}
-	for _, reason := range []string{unaskedQueue, unaskedBudget, unaskedFailing} {
+	for _, reason := range []string{unaskedQueue, unaskedBudget, unaskedFailing, unaskedAccount} {
 		m.unasked.WithLabelValues(reason)
 	}
 	return m

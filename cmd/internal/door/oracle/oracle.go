@@ -34,6 +34,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"math"
@@ -49,6 +50,7 @@ import (
 	"hamlet/cmd/internal/process/clock"
 	"hamlet/cmd/internal/process/writebehind"
 	"hamlet/stream"
+	"hamlet/stream/lockfile"
 )
 
 // Source is the source of an oracle's labels.
@@ -101,6 +103,8 @@ type Service struct {
 	// Only Run uses these.
 	policy          Policy
 	book            *book
+	unlock          func() error // of book
+	unkept          bool         // the last writing of book failed
 	doubtful, other shelf
 	resume          time.Time // no question before
 	pause           time.Duration
@@ -108,18 +112,23 @@ type Service struct {
 	seen recently // the labels that were read; only read uses it
 }
 
-// New returns a service with the account of cfg.File. Run does the work.
+// New returns a service with the account of cfg.File, which it locks until Run ends. Run does the work.
 func New(cfg Config) (*Service, error) {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Sends, cfg.poll = cmp.Or(cfg.Sends, SendsHeaders), cmp.Or(cfg.poll, poll)
 	cfg.pause = cmp.Or(cfg.pause, writebehind.FirstPause)
+	unlock, err := lockfile.Lock(cfg.File + ".lock") // two would overwrite each other's account
+	if err != nil {
+		return nil, fmt.Errorf("account of the oracle: %s: %w", cfg.File, err)
+	}
 	b, account, err := openBook(cfg.File, cfg.URL)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, unlock())
 	}
 	s := &Service{
-		cfg: cfg, client: NewClient(cfg.URL, cfg.Token), metrics: newMetrics(), book: b, policy: Policy{Account: account},
-		queue: make(chan *passed, maxQueued), labels: make(chan stream.JournalEntry),
+		cfg: cfg, client: NewClient(cfg.URL, cfg.Token), metrics: newMetrics(), book: b, unlock: unlock,
+		policy: Policy{Account: account},
+		queue:  make(chan *passed, maxQueued), labels: make(chan stream.JournalEntry),
 		doubtful: shelf{most: doubtfulBytes}, other: shelf{most: otherBytes},
 	}
 	for step := range s.health {
@@ -160,7 +169,10 @@ func (s *Service) Answered(tenant string, message []byte, v *stream.Verdict) {
 
 // Run asks and teaches until ctx ends. What waits then is dropped.
 func (s *Service) Run(ctx context.Context) {
+	defer func() { _ = s.unlock() }()
 	defer s.client.Close()
+	again := time.NewTicker(s.cfg.poll)
+	defer again.Stop()
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	reading.Go(func() { s.read(ctx) })
@@ -171,6 +183,10 @@ func (s *Service) Run(ctx context.Context) {
 			s.pass(ctx, m)
 		case e := <-s.labels:
 			s.labelled(ctx, &e)
+		case <-again.C:
+			if s.unkept {
+				s.keep()
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -275,7 +291,11 @@ func (s *Service) ask(ctx context.Context, m *passed) (label stream.Label, answe
 		s.metrics.unasked.WithLabelValues(unaskedBudget).Inc()
 		return 0, false
 	}
-	s.keep()
+	if s.keep(); s.unkept {
+		s.book.asked--
+		s.metrics.unasked.WithLabelValues(unaskedAccount).Inc()
+		return 0, false
+	}
 	q := QuestionOf(m.id, m.message, s.cfg.Sends)
 	label, err := s.client.Ask(ctx, &q)
 	if ctx.Err() != nil {
@@ -322,9 +342,12 @@ func (s *Service) teach(ctx context.Context, m *passed, label stream.Label) {
 	s.metrics.taught.Inc()
 }
 
-// keep writes the account and the day's questions down.
+// keep writes the account and the day's questions down. While that fails nothing is asked, and so nothing is
+// taught: a restart would forget it.
 func (s *Service) keep() {
-	s.health[stepKeep].Note(s.book.write(&s.policy.Account))
+	err := s.book.write(&s.policy.Account)
+	s.unkept = err != nil
+	s.health[stepKeep].Note(err)
 	s.show()
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"hamlet/cmd/internal/testkit/await"
 	"hamlet/stream"
+	"hamlet/stream/lockfile"
 	"hamlet/stream/servertest/leak"
 )
 
@@ -293,6 +294,69 @@ func TestBudget(t *testing.T) {
 	if !b.take(1, day) || b.take(1, day) || !b.take(1, day.Add(2*time.Hour)) {
 		t.Error("a new day has no new questions")
 	}
+}
+
+// While the account cannot be written nothing is asked and taught. It is written as soon as that works, also of a
+// machine that is stopped.
+func TestAnAccountThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, ham)
+	r.start(1000)
+	folder, aside := filepath.Dir(r.file), filepath.Dir(r.file)+"-aside"
+	move := func(from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unasked := func() float64 { return testutil.ToFloat64(r.s.metrics.unasked.WithLabelValues(unaskedAccount)) }
+	r.compare("trial", 11)
+	r.until("it is not trusted", r.is(Trusted))
+	move(folder, aside)
+	r.pass("a", "default", true)
+	r.until("it is not said", func() bool { return unasked() == 1 })
+	if asked, taught := r.counts(); asked != 11 || taught != 0 {
+		t.Errorf("%d are asked, %d taught, and the account cannot be written", asked, taught)
+	}
+	move(aside, folder)
+	failing := func() float64 { return testutil.ToFloat64(r.s.metrics.failing.WithLabelValues("account")) }
+	r.until("it is not written", func() bool { return failing() == 0 })
+	r.pass("b", "default", true)
+	r.until("it is not asked", func() bool { _, taught := r.counts(); return taught == 1 })
+}
+
+// A verdict that could not be written is written later.
+func TestAStopThatCouldNotBeWritten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, ham)
+	r.start(1000)
+	r.stop()
+	file := r.s.book.path
+	r.s.policy.state, r.s.book.path = Stopped, filepath.Join(file, "below")
+	if r.s.keep(); !r.s.unkept {
+		t.Fatal("it is written below a file")
+	}
+	r.s.book.path = file
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); r.s.Run(ctx) }()
+	r.until("it is not written", func() bool { return testutil.ToFloat64(r.s.metrics.failing.WithLabelValues("account")) == 0 })
+	cancel()
+	<-ended
+	if _, a, err := openBook(file, r.url); err != nil || a.State() != Stopped {
+		t.Errorf("the file has %s, %v", a.State(), err)
+	}
+}
+
+// Two services do not write one account.
+func TestTwoServicesOfAFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, ham)
+	r.start(1)
+	if _, err := New(Config{URL: r.url, File: r.file}); !errors.Is(err, lockfile.ErrLocked) {
+		t.Errorf("a second one: %v", err)
+	}
+	r.stop()
+	r.start(1)
 }
 
 // A machine that is down is not asked for a while, and its failures are no answers.
