@@ -19,7 +19,7 @@ import (
 //	 "model": "default/0123456789ab", "door": "spamd", "tenant": "example.org", "ms": 0.42,
 //	 "request": "a1"}
 //
-// Or it is a label that a learner learnt for a message. Then it has these fields alone:
+// Or it is a label that a learner learnt for a message, unless its source is muted. Then it has these fields alone:
 //
 //	{"time": "2026-11-20T10:09:00Z", "id": "5f3c…", "label": "ham", "source": "users", "model": "default"}
 //

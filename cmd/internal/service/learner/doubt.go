@@ -34,14 +34,15 @@ type doubt struct {
 const matureAt = 100
 
 // given returns the label that an event has given a message, or has withdrawn, if somebody wants to
-// know it. A label is doubtful if φ < ½ and the model is mature, but nobody need look at what a muted
-// source says.
+// know it. A label is doubtful if φ < ½ and the model is mature. A muted source's label counts for nothing.
 func given(m *model.Model, r *stream.Record, in *incoming, applied *Applied) (g givenLabel, wanted bool) {
 	e := &in.Event
 	g = givenLabel{identity: in.identity, source: e.Source, label: e.Label, at: r.Time}
 	switch receipt := applied.Effect.Receipt; {
 	case in.identity == "":
 		return g, false
+	case applied.Outcome.Taught() && m.Role(e.Source) == trust.Muted:
+		return g, false // it counts for nothing, so nothing is held against it
 	case applied.Outcome.Taught():
 	case applied.Outcome == Unlearned && receipt != nil && receipt.Outcome == model.Withdrawn:
 		if g.withdrawn, g.label = true, stream.Ham; receipt.Spam {
@@ -51,7 +52,7 @@ func given(m *model.Model, r *stream.Record, in *incoming, applied *Applied) (g 
 	default:
 		return g, false
 	}
-	if effect := &applied.Effect; effect.Phi < 0.5 && m.Events() > matureAt && m.Role(e.Source) != trust.Muted {
+	if effect := &applied.Effect; effect.Phi < 0.5 && m.Events() > matureAt {
 		g.doubt = &doubt{e.Tenant, effect.Prediction.P(), stream.Doubt{Phi: effect.Phi, Offset: r.Offset}}
 		return g, true
 	}
