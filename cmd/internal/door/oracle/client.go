@@ -3,16 +3,20 @@ package oracle
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"hamlet/stream"
 	"hamlet/stream/mail"
@@ -47,8 +51,15 @@ type Question struct {
 	Mail          []byte `json:"mail,omitempty"` // base64
 }
 
+// address is an address, whose local part may be quoted and whose @ may be encoded. It takes too much rather
+// than too little: of "width=40px" all.
 var address = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[^\s<>"'(),:;]+@[^\s<>"'(),:;]+`)
+	return regexp.MustCompile(`(?:"[^"]*"|[^\s<>"(),:;])+(?:[@＠﹫]|%(?:25)*40|=40|&#0*64;|&#[xX]0*40;)[^\s<>"(),:;]+`)
+})
+
+// query is a URL, and its query: that may say who the reader is.
+var query = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(\b(?:https?|ftp)://[^\s<>"?#]*)[?#][^\s<>"]*`)
 })
 
 // QuestionOf returns the question about a reduced message.
@@ -73,43 +84,51 @@ func QuestionOf(id string, reduced []byte, sends Sends) Question {
 	return q
 }
 
-// excerpt returns the beginning of a text without addresses.
+// excerpt returns the beginning of a text without addresses and the queries of URLs.
 func excerpt(text []byte, most int) string {
 	if len(text) > 2*most { // the last word may be half an address
 		text = text[:2*most]
 		text = text[:bytes.LastIndexAny(text, " \t\n")+1]
 	}
-	s := address().ReplaceAllLiteralString(string(text), "[address]")
+	s := query().ReplaceAllString(strings.ToValidUTF8(string(text), ""), "$1")
+	for address().MatchString(s) { // again: what is left may be one, such as "b [address]"@c
+		s = address().ReplaceAllLiteralString(s, "[address]")
+	}
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-// domain returns the domain of the last address in a field.
+// mostDomain is the longest name that DNS has, in bytes.
+const mostDomain = 255
+
+// domain returns the domain of the last address in a field, if it is the name of a host.
 func domain(field string) string {
 	all := address().FindAllString(field, -1)
 	if len(all) == 0 {
 		return ""
 	}
 	last := all[len(all)-1]
-	return strings.ToLower(last[strings.LastIndexByte(last, '@')+1:])
+	name := strings.ToLower(strings.Trim(last[strings.LastIndexByte(last, '@')+1:], "'."))
+	strange := func(r rune) bool {
+		return r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
+	}
+	if len(name) > mostDomain || strings.ContainsFunc(name, strange) || !strings.Contains(last, "@") {
+		return ""
+	}
+	return name
 }
 
 // A Client asks an oracle by HTTP. It may be used concurrently.
 type Client struct {
 	url, token string
-	http       *http.Client
+	http       *http.Transport // no http.Client: what is asked goes to whom the operator named, so none is redirected
 }
 
-// askTime is how long an answer may take: a language model on a small machine takes its time.
+// askTime is how long an answer may take, to its last byte: a language model on a small machine takes its time.
 const askTime = 30 * time.Second
 
 // NewClient returns a client of the endpoint at a URL, with a bearer token unless that is empty.
 func NewClient(endpoint, token string) *Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	return &Client{url: endpoint, token: token, http: &http.Client{
-		Transport: transport, Timeout: askTime,
-		// What is asked goes to whom the operator named, and to nobody else.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &Client{url: endpoint, token: token, http: http.DefaultTransport.(*http.Transport).Clone()}
 }
 
 // Close closes idle connections.
@@ -126,6 +145,8 @@ func (c *Client) host() string {
 // Ask returns the oracle's answer, Unlabelled if it says "unknown". An error has no part of the
 // question, the answer or the URL.
 func (c *Client) Ask(ctx context.Context, q *Question) (stream.Label, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	body, err := json.Marshal(q)
 	if err != nil {
 		return 0, fmt.Errorf("question for the oracle: %w", err)
@@ -139,18 +160,15 @@ func (c *Client) Ask(ctx context.Context, q *Question) (stream.Label, error) {
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	response, err := c.http.Do(request)
+	response, err := c.http.RoundTrip(request)
 	if err != nil {
-		if e := (*url.Error)(nil); errors.As(err, &e) {
-			err = e.Err // without the URL
-		}
-		return 0, fmt.Errorf("ask the oracle at %s: %w", c.host(), err)
+		return 0, fmt.Errorf("ask the oracle at %s: %w", c.host(), reason(err))
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("answer of the oracle at %s: %w", c.host(), err)
+		return 0, fmt.Errorf("answer of the oracle at %s: %w", c.host(), reason(err))
 	case response.StatusCode != http.StatusOK:
 		return 0, fmt.Errorf("the oracle at %s answers %d", c.host(), response.StatusCode)
 	case len(text) > mostAnswer:
@@ -170,4 +188,20 @@ func (c *Client) Ask(ctx context.Context, q *Question) (stream.Label, error) {
 		}
 	}
 	return 0, fmt.Errorf(`the oracle at %s answers without a "label" that is spam, ham or unknown`, c.host())
+}
+
+// reason returns why there is no answer. It has nothing that the machine wrote, which may be the question.
+func reason(err error) error {
+	dial, timeout := (*net.OpError)(nil), net.Error(nil)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("it takes more than %v", askTime)
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return dial
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return errors.New("its certificate cannot be verified")
+	}
+	return errors.New("it does not speak HTTP, or ends the connection")
 }
