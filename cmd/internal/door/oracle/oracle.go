@@ -359,15 +359,16 @@ func (s *Service) show() {
 // tell says that the state has changed.
 func (s *Service) tell() {
 	wrong, right := s.policy.recent()
-	level, text := slog.LevelInfo, "the oracle is trusted: it is asked about doubtful mail, and its answers are learnt"
-	switch s.policy.State() {
+	of, host := wrong+right, s.client.host()
+	switch log := s.cfg.Log.With("account", s.cfg.File, "most", MostWrong); s.policy.State() {
 	case Trial:
-		level, text = slog.LevelWarn, "the oracle is on trial again: its answers are not learnt"
+		log.Warn("the oracle is on trial again: its answers are not learnt", "oracle", host, "wrong", wrong, "of", of)
+	case Trusted:
+		log.Info("the oracle is trusted: it is asked about doubtful mail, and its answers are learnt",
+			"oracle", host, "wrong", wrong, "of", of)
 	case Stopped:
-		level, text = slog.LevelError, "the oracle is wrong too often and is not asked any more"
+		log.Error("the oracle is wrong too often and is not asked any more", "oracle", host, "wrong", wrong, "of", of,
+			"rate", math.Round(1000*s.policy.Rate())/1000, "undo", "hamlet withdraw --source "+Source+" --since WHEN")
 		s.doubtful, s.other = shelf{most: doubtfulBytes}, shelf{most: otherBytes}
 	}
-	s.cfg.Log.Log(context.Background(), level, text, "oracle", s.client.host(), "wrong", wrong,
-		"of", wrong+right, "rate", math.Round(1000*s.policy.Rate())/1000, "most", MostWrong, "account", s.cfg.File,
-		"undo", "hamlet withdraw --source "+Source+" --since WHEN")
 }
