@@ -252,7 +252,7 @@ func TestServiceShowsContradictions(t *testing.T) {
 			}
 		}
 		const help = `
-# HELP hamlet_answered_contradicted 1 if labels show far more errors of the last seven days' answers than hamlet_scorer_expected_errors_total, else 0.
+# HELP hamlet_answered_contradicted 1 if labels show far more errors of the last seven days' answers than p said, in an incident or not, else 0.
 # TYPE hamlet_answered_contradicted gauge
 hamlet_answered_contradicted{door="milter",tenant="example.org"} 0
 hamlet_answered_contradicted{door="spamd",tenant="example.org"} `

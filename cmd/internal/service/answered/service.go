@@ -245,7 +245,7 @@ var (
 	slopeDesc = describe("hamlet_answered_slope_ratio", "Slope of the calibration line: below 1 the answers are too sure.")
 
 	contradictedDesc = prometheus.NewDesc("hamlet_answered_contradicted", "1 if labels show far more errors of the last "+
-		"seven days' answers than hamlet_scorer_expected_errors_total, else 0.", []string{"door", "tenant"}, nil)
+		"seven days' answers than p said, in an incident or not, else 0.", []string{"door", "tenant"}, nil)
 )
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
