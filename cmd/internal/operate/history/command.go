@@ -117,7 +117,7 @@ func (c *Command) Run(ctx context.Context, stdio cli.IO) error {
 	return writeTable(stdio.Out, page.Entries)
 }
 
-// mostJoined is how many messages --stats remembers: some 150 MB.
+// mostJoined is how many messages --stats remembers: some 230 MB.
 const mostJoined = 1_000_000
 
 func (c *Command) missing(stderr io.Writer, decisions, damaged int) {

@@ -32,7 +32,7 @@ type Figures struct {
 
 // ReadFigures compares the decisions that a filter wants with the labels that came later. It does
 // not heed Filter.Label. It joins lines that are at most so many messages apart; a message takes
-// some 200 bytes. Where ctx has a deadline and it passes, the newest lines are missing. What is
+// some 230 bytes. Where ctx has a deadline and it passes, the newest lines are missing. What is
 // expected heeds the incidents of each model that answered.
 func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter, most int) (Figures, error) {
 	all := *f

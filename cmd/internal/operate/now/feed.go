@@ -12,7 +12,8 @@
 //   - A Feed works while somebody looks, and for [Linger] after. Then it asks nobody for
 //     anything. The next look goes on where it ended.
 //   - Its memory is bounded: an hour of counts for at most 32 doors, the identities of 200,000
-//     messages, the newest 10,000 answers that got a label, and a week of expected errors by the hour.
+//     messages, 24 bytes of each of 250,000 answers, the newest 10,000 answers that got a label, and a week of
+//     expected errors by the hour.
 //   - It decodes at most [LinesPerSecond] lines of the journal in a second. Beyond, it counts
 //     all lines and decodes one of several, whose counts it scales. The snapshot says so.
 //   - NATS, Redis and Kafka may be away. The part of the snapshot that depends on one says

@@ -17,7 +17,7 @@ import (
 
 // Bounds of a Service.
 const (
-	Remembered = 200_000 // messages by default: some 20 MB
+	Remembered = 200_000 // messages by default: some 26 MB
 
 	mostGroups = 32   // doors and tenants with figures of their own; the others' tenant is "others"
 	recent     = 2000 // of each group: the labelled answers whose figures are shown
@@ -31,7 +31,8 @@ const others = "(others)"
 type Follower func(ctx context.Context, since time.Time, take func(*stream.JournalEntry)) error
 
 // A Service shows how right the answers were whose messages a learner learns labels for. Its
-// memory is bounded: Remembered messages, and recent answers of mostGroups doors and tenants.
+// memory is bounded: Remembered messages, a quarter more answers of a Record, and recent answers of mostGroups
+// doors and tenants.
 type Service struct {
 	follow Follower
 	keeper *journal.Keeper // writes labels into the journal
