@@ -95,10 +95,15 @@ func (x *expectations) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
+// Collect copies the sums before it sends them: whoever answers waits for x.mu.
 func (x *expectations) Collect(to chan<- prometheus.Metric) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	groups := make(map[doorTenant]expectation, len(x.groups))
 	for g, one := range x.groups {
+		groups[g] = *one
+	}
+	x.mu.Unlock()
+	for g, one := range groups {
 		counter := func(d *prometheus.Desc, v float64, labels ...string) {
 			to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, append([]string{g.door, g.tenant}, labels...)...)
 		}

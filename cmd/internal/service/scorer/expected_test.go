@@ -141,3 +141,26 @@ func TestExpectedErrorsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Answers do not wait for who takes the metrics.
+func TestExpectedErrorsDoNotWaitForWhoCollects(t *testing.T) {
+	x := &expectations{doors: &doors{}}
+	one := func() {
+		x.add(t.Context(), []*stream.Event{{}}, []stream.Verdict{{P: .25, Interval: [2]float64{.25, .25}}}, false)
+	}
+	one()
+	metrics := make(chan prometheus.Metric)
+	go func() {
+		x.Collect(metrics)
+		close(metrics)
+	}()
+	<-metrics // Collect waits until the next is taken
+	one()
+	n := 1
+	for range metrics {
+		n++
+	}
+	if n != 7 {
+		t.Errorf("%d metrics", n)
+	}
+}
