@@ -235,16 +235,22 @@ func ReadAlerts(ctx context.Context, conn *natsgo.Conn, model string, since time
 	}
 }
 
-// AlertsEnd returns the sequence of the newest message of the stream of alerts, 0 without a
-// stream. Where it has not changed, ReadAlerts finds what it found before.
-func AlertsEnd(ctx context.Context, conn *natsgo.Conn) (uint64, error) {
+// AlertsEnd returns the sequence of the newest message of the stream of alerts, and whether there is such
+// a stream: learners that publish alerts make it when they start. Where the sequence has not changed, ReadAlerts
+// finds what it found before.
+func AlertsEnd(ctx context.Context, conn *natsgo.Conn) (end uint64, kept bool, err error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	state, err := streamState(ctx, js, AlertStream, "alerts")
-	if err != nil {
-		return 0, fmt.Errorf("ask for the stream %s: %w", AlertStream, err)
+	if err == nil && state.LastSeq == 0 {
+		if _, err = js.Stream(ctx, AlertStream); errors.Is(err, jetstream.ErrStreamNotFound) {
+			return 0, false, nil
+		}
 	}
-	return state.LastSeq, nil
+	if err != nil {
+		return 0, false, fmt.Errorf("ask for the stream %s: %w", AlertStream, err)
+	}
+	return state.LastSeq, true, nil
 }

@@ -54,13 +54,16 @@ func TestReadAlerts(t *testing.T) {
 	if got := readAlerts(t, operator, "newsletters", time.Time{}); got != nil {
 		t.Errorf("without a stream %v are read", got)
 	}
-	if end, err := nats.AlertsEnd(patience(t), operator); err != nil || end != 0 {
+	if end, kept, err := nats.AlertsEnd(patience(t), operator); err != nil || end != 0 || kept {
 		t.Errorf("without a stream its end is %d, %v", end, err)
 	}
 	learner := as("learner")
 	a := alerts(t, learner)
 	if err := a.Prepare(patience(t)); err != nil {
 		t.Fatal(err)
+	}
+	if end, kept, err := nats.AlertsEnd(patience(t), operator); err != nil || end != 0 || !kept {
+		t.Errorf("of an empty stream the end is %d, %v, %v", end, kept, err)
 	}
 	old, err := os.ReadFile("../testdata/alerts_1.jsonl")
 	if err != nil {
@@ -73,14 +76,14 @@ func TestReadAlerts(t *testing.T) {
 			}
 		}
 	}
-	before, err := nats.AlertsEnd(patience(t), operator)
+	before, _, err := nats.AlertsEnd(patience(t), operator)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := learner.Request(nats.IncidentSubject("newsletters"), []byte("{}"), 30*time.Second); err != nil { // until it is stored
 		t.Fatal(err)
 	}
-	if end, err := nats.AlertsEnd(patience(t), operator); err != nil || end <= before {
+	if end, kept, err := nats.AlertsEnd(patience(t), operator); err != nil || end <= before || !kept {
 		t.Errorf("after another message the end is %d, %v; before it was %d", end, err, before)
 	}
 	suspected := alert(7)

@@ -79,7 +79,7 @@ func ReadFigures(ctx context.Context, conn *natsgo.Conn, model string, f *Filter
 
 // doubtsOf returns the times in which a model was in doubt, by NATS and by what a scorer says.
 func doubtsOf(ctx context.Context, conn *natsgo.Conn, model string, info *stream.Info) (answered.Doubts, error) {
-	end, err := nats.AlertsEnd(ctx, conn)
+	_, kept, err := nats.AlertsEnd(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func doubtsOf(ctx context.Context, conn *natsgo.Conn, model string, info *stream
 	if err != nil {
 		return nil, err
 	}
-	return incidents.Known(all, end == 0 || damaged > 0, info, model), nil
+	return incidents.Known(all, !kept || damaged > 0, info, model), nil
 }
 
 // tablesOf returns figures for people: what labels say, and how many errors are expected without. The first line of

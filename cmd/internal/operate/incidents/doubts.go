@@ -32,8 +32,8 @@ func Asked(ctx context.Context, conn *natsgo.Conn, model string) *stream.Info {
 
 // Known returns the doubts of a model: those of the incidents that NATS keeps, and those that its scorer has open
 // and NATS does not know. Learners may publish no alerts, and an alert may be damaged. Where NATS may lack some and
-// no scorer answers, nobody can say: that is a doubt of no kind. lacking: some alert is damaged, or there is none
-// of any model. When an incident began that NATS does not know is not known either, so it has no beginning.
+// no scorer answers, nobody can say: that is a doubt of no kind. lacking: some alert is damaged, or NATS keeps
+// none at all. When an incident began that NATS does not know is not known either, so it has no beginning.
 func Known(all []*Incident, lacking bool, info *stream.Info, model string) answered.Doubts {
 	doubts := Doubts(all)
 	if info == nil {

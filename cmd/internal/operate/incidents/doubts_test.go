@@ -29,6 +29,11 @@ func TestDoubtsWithoutAlerts(t *testing.T) {
 	}
 	says("nobody", "neither NATS nor a scorer says whether an incident is open")
 
+	if err := r.alerts.Prepare(t.Context()); err != nil { // as a learner does that starts
+		t.Fatal(err)
+	}
+	says("a learner that publishes alerts", "")
+
 	var served atomic.Pointer[stream.Info]
 	serve := func(model string, open ...stream.OpenIncident) {
 		served.Store(&stream.Info{Model: stream.ModelRef{Name: model}, Incidents: open})

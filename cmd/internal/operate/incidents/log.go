@@ -39,7 +39,7 @@ type known struct {
 // NewLog returns the log of a model's incidents, by a clock.
 func NewLog(conn *natsgo.Conn, model string, clock func() time.Time) *Log {
 	read := func(ctx context.Context, before known) (known, error) {
-		end, err := nats.AlertsEnd(ctx, conn)
+		end, kept, err := nats.AlertsEnd(ctx, conn)
 		if err != nil {
 			return before, err
 		}
@@ -51,7 +51,7 @@ func NewLog(conn *natsgo.Conn, model string, clock func() time.Time) *Log {
 			}
 			log = known{all: all, damaged: damaged, read: true, end: end}
 		}
-		log.doubts = Known(log.all, end == 0 || log.damaged > 0, Asked(ctx, conn, model), model)
+		log.doubts = Known(log.all, !kept || log.damaged > 0, Asked(ctx, conn, model), model)
 		return log, nil
 	}
 	return &Log{page.Shared[known]{Read: read, Now: clock, Again: askAgain, Time: askTime}}

@@ -84,7 +84,7 @@ func await(t testing.TB, f *Feed, what string, wanted func(*Snapshot) bool) *Sna
 // openAt finds one open incident where alerts were written.
 func openAt(conn *natsgo.Conn) func(context.Context) (Alarms, error) {
 	return func(ctx context.Context) (Alarms, error) {
-		end, err := nats.AlertsEnd(ctx, conn)
+		end, _, err := nats.AlertsEnd(ctx, conn)
 		return Alarms{Open: make([]Alarm, min(end, 1))}, err
 	}
 }
