@@ -98,7 +98,11 @@ var noPromise promise.Table
 // made before it was learnt, as the first label "ham" that anybody gave its message, and if the label counts for
 // anything (a Muted source's does not). Mail, text and vectors count in one table, since they get one answer.
 //
-//   - A message counts once, and a text that comes again is the same message.
+//   - A ham counts when its message becomes ham, and a text that comes again is the same message. If its label is
+//     taken back or turned to spam, and it becomes ham again, it counts again.
+//   - Every first label "ham" of a message that was chosen must say so. One that was volunteered first hides the
+//     ham that was asked for later: lost ham that users rescue would be missing, and the promise broken.
+//   - A ham is judged when its label comes. What the scorer answered days before is not counted.
 //   - Taking the label back does not take the ham back: the table does not know which one it was. A
 //     spam that was called ham at first remains as lost ham, and the promise catches less.
 //   - A ham that was called spam at first counts with the log-odds that remain when that label is withdrawn.

@@ -41,6 +41,9 @@
 // before the message: the policy says it. Below the thresholds, labels may be asked for more
 // rarely, down to least/[MostWeight]. So it pays to ask about junked mail more often than about the rest.
 //
+// A ham is judged when its label is learnt, up to days after the answer. A model that learnt much alike in between
+// judges it better than the answer did. So bursts of ham that is alike are undercounted.
+//
 // Labels that people volunteer say what was judged wrong, not how often, and must not be observed. A wrong
 // label "ham" of a spam counts as lost ham: the promise holds, and catches less.
 //

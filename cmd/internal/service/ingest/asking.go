@@ -19,7 +19,9 @@ import (
 // without a label is not counted: if those are the ham that nobody finds in Junk, the promise is broken.
 //
 // Everybody may know the hash. A sender can find out whether his message would be chosen; only ham counts,
-// and its senders gain nothing.
+// and its senders gain nothing. But whoever may label can make up mail that is chosen, and call it ham. So he
+// can move the promise to all tenants, also by a token without any-source. Labels of such tokens are marked all
+// the same: they are how users rescue ham, and without them lost ham would be missing.
 type Asking float64
 
 // MostAsked is the largest share.
