@@ -183,7 +183,7 @@ func (q *Queue) Waiting(since time.Time) (n int) {
 // Best returns at most n messages answered since a time, the highest worth first, and how many
 // there are. It leaves out those that skipped or missing has. Of messages that are much alike it
 // has the first, or none if one of them was skipped or has just got its label. One that chance has chosen comes
-// before each of the others, whatever its worth.
+// before each of the others, whatever its worth. So the page, which shows the first, shows the chosen ones first.
 func (q *Queue) Best(n int, since time.Time, skipped, missing map[string]bool) (best []Item, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

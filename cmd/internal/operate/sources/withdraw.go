@@ -136,7 +136,7 @@ func (p *pages) request(j *job) (*withdraw.Request, error) {
 const infoTime = 2 * time.Second
 
 // thresholds returns those of the scorers' verdicts now: spam and ham. Of several scorers one
-// answers.
+// answers. The plan decides with the interval. A budget does not: of doubtful mail it calls more spam than the plan says.
 func (p *pages) thresholds(ctx context.Context) (spam, ham float64) {
 	const usualSpam, usualHam = 0.9, 0.5
 	ctx, cancel := context.WithTimeout(ctx, infoTime)
