@@ -42,6 +42,11 @@ func (f *OracleFlags) check(mail bool) error {
 		}
 		return nil
 	}
+	for _, tenant := range f.OracleNot {
+		if err := stream.ValidateTenant(tenant); err != nil || tenant == "" {
+			return cli.Usagef("--oracle-not: %q is no tenant; the first one's name is %s", tenant, stream.DefaultName)
+		}
+	}
 	u, err := url.Parse(f.Oracle)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
@@ -104,24 +109,39 @@ func (f *OracleFlags) Service(
 // labelsTime bounds one look at the journal.
 const labelsTime = 20 * time.Second
 
-// labels reads a model's labels from the journal. A line that cannot be read is passed over.
+// labels reads a model's labels from the journal. A line that cannot be read is passed over. All are read before
+// the first is handed on: whoever takes them may ask the oracle meanwhile.
 func labels(conn *natsgo.Conn, model string) oracle.Labels {
 	return func(ctx context.Context, since time.Time) iter.Seq2[stream.JournalEntry, error] {
 		return func(yield func(stream.JournalEntry, error) bool) {
-			if !conn.IsConnected() {
-				yield(stream.JournalEntry{}, fmt.Errorf("read the journal: %w", nats.ErrNoServer))
-				return
-			}
-			ctx, cancel := context.WithTimeout(ctx, labelsTime)
-			defer cancel()
-			for e, err := range nats.ReadJournalLabels(ctx, conn, model, since) {
-				if errors.As(err, new(*nats.MessageError)) {
-					continue
-				}
-				if !yield(e, err) || err != nil {
+			all, err := readLabels(ctx, conn, model, since)
+			for _, e := range all {
+				if !yield(e, nil) {
 					return
 				}
 			}
+			if err != nil {
+				yield(stream.JournalEntry{}, err)
+			}
 		}
 	}
+}
+
+func readLabels(ctx context.Context, conn *natsgo.Conn, model string, since time.Time) (
+	all []stream.JournalEntry, err error,
+) {
+	if !conn.IsConnected() {
+		return nil, fmt.Errorf("read the journal: %w", nats.ErrNoServer)
+	}
+	ctx, cancel := context.WithTimeout(ctx, labelsTime)
+	defer cancel()
+	for e, err := range nats.ReadJournalLabels(ctx, conn, model, since) {
+		switch {
+		case err == nil:
+			all = append(all, e)
+		case !errors.As(err, new(*nats.MessageError)):
+			return all, err
+		}
+	}
+	return all, nil
 }

@@ -15,8 +15,8 @@
 // # What it teaches
 //
 // An answer goes to the learner's log as an event "assume" of the source "oracle". So it counts .3 of a
-// label, what a person says wins, whichever comes first, and `hamlet withdraw --source oracle` takes all of
-// it back. A correction would have counted in full: people could not have corrected it, as each corrects
+// label, what a person says wins, whichever comes first, and `hamlet withdraw --source oracle` takes it
+// back from the last 2,500 events. A correction would have counted in full: people could not have corrected it, as each corrects
 // his own labels only.
 //
 // # Bounds
