@@ -152,19 +152,18 @@ func TestUsageOfOracle(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	file := filepath.Join(t.TempDir(), "oracle.json")
 	for args, want := range map[string]string{
-		"--spamd 127.0.0.1:0 --oracle http://127.0.0.1:1/ --oracle-file " + file:                                  "--kafka",
-		"--http 127.0.0.1:0 --oracle http://127.0.0.1:1/ --kafka k:1 --oracle-file " + file:                       "a door for mail servers",
-		"--spamd 127.0.0.1:0 --oracle http://127.0.0.1:1/ --kafka k:1 --oracle-not a@b --oracle-file " + file:     "no tenant",
-		"--spamd 127.0.0.1:0 --oracle http://127.0.0.1:1/ --kafka k:1 --oracle-not a,,b --oracle-file " + file:    "no tenant",
-		"--spamd 127.0.0.1:0 --oracle http://127.0.0.1:1/ --kafka k:1":                                            "--oracle-file",
-		"--spamd 127.0.0.1:0 --oracle http://192.0.2.1:1/ --kafka k:1 --oracle-file " + file:                      "https only",
-		"--spamd 127.0.0.1:0 --oracle http://example.org/ --kafka k:1 --oracle-file " + file:                      "https only",
-		"--spamd 127.0.0.1:0 --oracle https://a:b@example.org/ --kafka k:1 --oracle-file " + file:                 "--oracle-token-file",
-		"--spamd 127.0.0.1:0 --oracle ftp://example.org/ --kafka k:1 --oracle-file " + file:                       "wants a URL",
-		"--spamd 127.0.0.1:0 --oracle https://example.org --kafka k:1 --oracle-questions 0 --oracle-file " + file: "--oracle-questions",
-		"--spamd 127.0.0.1:0 --oracle https://example.org --kafka k:1 --oracle-sends all --oracle-file " + file:   "--oracle-sends",
-		"--spamd 127.0.0.1:0 --oracle https://example.org --kafka k:1 --oracle-nats / --oracle-file " + file:      "--oracle-nats",
-		"--spamd 127.0.0.1:0 --oracle-file " + file:                                                               "there is none",
+		"--spamd 127.0.0.1:0 --oracle http://127.0.0.1:1/ --oracle-file " + file:                                                           "--kafka",
+		"--http 127.0.0.1:0 --oracle http://127.0.0.1:1/ --kafka k:1 --oracle-file " + file:                                                "a door for mail servers",
+		"--spamd 127.0.0.1:0 --oracle http://127.0.0.1:1/ --kafka k:1 --oracle-not " + strings.Repeat("x", 999) + " --oracle-file " + file: "no tenant",
+		"--spamd 127.0.0.1:0 --oracle http://127.0.0.1:1/ --kafka k:1":                                                                     "--oracle-file",
+		"--spamd 127.0.0.1:0 --oracle http://192.0.2.1:1/ --kafka k:1 --oracle-file " + file:                                               "https only",
+		"--spamd 127.0.0.1:0 --oracle http://example.org/ --kafka k:1 --oracle-file " + file:                                               "https only",
+		"--spamd 127.0.0.1:0 --oracle https://a:b@example.org/ --kafka k:1 --oracle-file " + file:                                          "--oracle-token-file",
+		"--spamd 127.0.0.1:0 --oracle ftp://example.org/ --kafka k:1 --oracle-file " + file:                                                "wants a URL",
+		"--spamd 127.0.0.1:0 --oracle https://example.org --kafka k:1 --oracle-questions 0 --oracle-file " + file:                          "--oracle-questions",
+		"--spamd 127.0.0.1:0 --oracle https://example.org --kafka k:1 --oracle-sends all --oracle-file " + file:                            "--oracle-sends",
+		"--spamd 127.0.0.1:0 --oracle https://example.org --kafka k:1 --oracle-nats / --oracle-file " + file:                               "--oracle-nats",
+		"--spamd 127.0.0.1:0 --oracle-file " + file:                                                                                        "there is none",
 		"--spamd 127.0.0.1:0 --kafka k:1": "--oracle",
 	} {
 		err := run(t.Context(), append([]string{"gateway", "--nats", "nats://127.0.0.1:1"}, strings.Fields(args)...), cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
