@@ -61,8 +61,8 @@ func (b bitmap) siftWordsGo(index []uint32, k int, folded []byte, bounds []uint3
 }
 
 // hashWords writes the indices of words, and of the pair that each word ends, and returns their number and the hash
-// of the last word. before is the hash of the word before, 0 if there is none. It is a function of its own as
-// hashGrams is.
+// of the last word. before is the hash of the word before the first, 0 if there is none. Like hashGrams it is not
+// inlined: the compiler then keeps its variables in registers.
 //
 //go:noinline
 func hashWords(index []uint32, folded []byte, bounds []uint32, salt, before uint64, shift uint) (k int, last uint64) {

@@ -193,7 +193,7 @@ func TestTrialAndTrust(t *testing.T) {
 }
 
 // A machine that is mostly wrong teaches nothing, is stopped within few questions, and a restart does not
-// forget that. Another machine begins anew.
+// forget that. Another machine starts on trial.
 func TestABadMachineIsStopped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, spam)

@@ -146,6 +146,9 @@ func (o *outlook) errors(model string, alarms *Alarms, labels func() []answered.
 	return Errors{Since: since, Expected: f.Expected, Foreign: foreign}
 }
 
+// Unknown reports whether Promise can only say why there is no number.
+func (v *view) Unknown() bool { return v.Errors.Expected != nil && v.Errors.Expected.Withdrawn != "" }
+
 // Promise is the sentence at the top: what went wrong in the last week, though nobody said so. It is empty
 // without answers.
 func (v *view) Promise() string {
@@ -154,7 +157,7 @@ func (v *view) Promise() string {
 		return ""
 	}
 	if x.Withdrawn != "" {
-		return fmt.Sprintf("How many of your messages went to Junk %s is not known: %s.", v.week(), x.Withdrawn)
+		return fmt.Sprintf("How much of your ham went to Junk %s is not known: %s.", v.week(), x.Withdrawn)
 	}
 	var out []string
 	for _, one := range []struct {

@@ -58,7 +58,7 @@ func TestExpectedErrors(t *testing.T) {
 	alarms.Store(&Alarms{Doubts: answered.Doubts{{Kind: stream.AlertConcept, From: now.Add(-5*day - time.Minute), To: now.Add(-5*day + time.Minute)}}})
 	says("an incident that is over", "That leaves out 100 answers of hours with an incident.")
 	alarms.Store(&Alarms{Doubts: answered.Doubts{{Kind: stream.AlertConcept, From: now}}})
-	says("an incident", "How many of your messages went to Junk in the last 7 days is not known: an incident of concept is open since ")
+	says("an incident", "How much of your ham went to Junk in the last 7 days is not known: an incident of concept is open since ")
 	alarms.Store(&Alarms{})
 	says("it is over", "About 3 of yours")
 
